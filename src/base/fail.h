@@ -1,0 +1,30 @@
+/* Reporting failure: one call fills the pph_error and returns the status. */
+#ifndef PPH_BASE_FAIL_H
+#define PPH_BASE_FAIL_H
+
+#include "polyphase/status.h"
+
+/* Writes status, place and message to *error (which may be NULL) and returns
+   `status`. `where` may be NULL or "" when the caller adds the place later.
+   Texts that do not fit are cut. */
+pph_status pph_fail(pph_error *error, pph_status status, const char *where,
+                    const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Fills `where` if it is still empty; used by callers who know the place. */
+void pph_error_set_where(pph_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* pph_fail for an allocation that gave nothing. */
+pph_status pph_fail_memory(pph_error *error);
+
+/* Returns the status of `expression` from the enclosing function unless it is
+   PPH_OK. */
+#define PPH_TRY(expression)                                                    \
+  do {                                                                         \
+    pph_status pph_try_status = (expression);                                  \
+    if (pph_try_status != PPH_OK)                                              \
+      return pph_try_status;                                                   \
+  } while (0)
+
+#endif
