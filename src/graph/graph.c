@@ -56,6 +56,21 @@ static pph_status reserve_value(pph_graph *graph, pph_error *error) {
   return PPH_OK;
 }
 
+/* Keeps pph_graph_make_name away from names like "v~12". */
+static void reserve_name(pph_graph *graph, const char *name) {
+  const char *tail = strrchr(name, '~');
+  uint32_t number = 0;
+  if (!tail || !tail[1] || strlen(tail) > 9)
+    return;
+  while (*++tail) {
+    if (*tail < '0' || *tail > '9')
+      return;
+    number = number * 10 + (uint32_t)(*tail - '0');
+  }
+  if (number >= graph->name_counter)
+    graph->name_counter = number + 1;
+}
+
 pph_status pph_graph_add_value(pph_graph *graph, const char *name, pph_id *id,
                                pph_error *error) {
   *id = PPH_NO_VALUE;
@@ -65,6 +80,8 @@ pph_status pph_graph_add_value(pph_graph *graph, const char *name, pph_id *id,
                          : pph_graph_make_name(graph, "v");
   if (!own)
     return pph_fail_memory(error);
+  if (name)
+    reserve_name(graph, own);
   graph->values[graph->value_count] = (pph_value){.name = own};
   *id = graph->value_count++;
   return PPH_OK;
@@ -351,9 +368,13 @@ static pph_status append_note(pph_graph *graph, const char *name,
   else
     graph->first_note = note;
   graph->last_note = note;
+  graph->note_count++;
   *made = note;
   return PPH_OK;
 }
+
+/* Finding a node's note is linear, and nobody reads more than this. */
+enum { MAX_NOTES = 10000 };
 
 pph_status pph_graph_add_note(pph_graph *graph, const pph_node *node,
                               const char *lowered, const char *reason,
@@ -365,6 +386,8 @@ pph_status pph_graph_add_note(pph_graph *graph, const pph_node *node,
     name = unnamed;
   }
   pph_note *note = find_note(graph, name);
+  if (!note && graph->note_count == MAX_NOTES)
+    return PPH_OK;
   if (!note)
     PPH_TRY(append_note(graph, name, node->kind, &note, error));
   PPH_TRY(copy_note_text(graph, lowered, &note->lowered, error));

@@ -143,6 +143,7 @@ typedef struct pph_graph {
   pph_id *inputs, *outputs; /* arena */
   uint32_t input_count, output_count;
   pph_note *first_note, *last_note;
+  uint32_t note_count;
   uint32_t name_counter; /* for pph_graph_make_name */
   uint64_t tensor_limit; /* bytes a single tensor may have */
   uint32_t node_limit;

@@ -63,6 +63,7 @@ static pph_status copy_note(pph_graph *copy, const pph_note *source,
   else
     copy->first_note = note;
   copy->last_note = note;
+  copy->note_count++;
   return PPH_OK;
 }
 

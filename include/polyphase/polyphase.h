@@ -1,0 +1,12 @@
+/* Everything of Polyphase. */
+#ifndef POLYPHASE_POLYPHASE_H
+#define POLYPHASE_POLYPHASE_H
+
+#include "polyphase/memory.h"
+#include "polyphase/model.h"
+#include "polyphase/session.h"
+#include "polyphase/status.h"
+#include "polyphase/tensor.h"
+#include "polyphase/version.h"
+
+#endif

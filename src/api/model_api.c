@@ -1,0 +1,138 @@
+/* polyphase/model.h */
+#include "polyphase/model.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "runtime/loaded_model.h"
+
+void pph_model_options_init(pph_model_options *options) {
+  *options = (pph_model_options){.struct_size = sizeof *options};
+}
+
+static pph_status make_model(const pph_model_options *options,
+                             pph_model **model, pph_error *error) {
+  pph_limits limits;
+  pph_limits_init(&limits);
+  if (options && options->limits)
+    limits = *options->limits;
+  /* The model lies in its own heap; a heap on the stack starts it. */
+  pph_heap heap;
+  pph_heap_init(&heap, options ? options->allocator : NULL,
+                limits.heap_bytes);
+  pph_model *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
+  if (!made)
+    return pph_fail_memory(error);
+  pph_heap_init(&made->heap, options ? options->allocator : NULL,
+                limits.heap_bytes);
+  made->limits = limits;
+  pph_graph_init(&made->graph, &made->heap, &limits);
+  *model = made;
+  return PPH_OK;
+}
+
+/* Takes the model over, whatever the outcome. */
+static pph_status finish_load(pph_model *made, const char *folder,
+                              pph_status status, pph_model **model,
+                              pph_error *error) {
+  if (status == PPH_OK)
+    status = pph_loaded_model_import(made, folder, error);
+  if (status != PPH_OK) {
+    pph_model_destroy(made);
+    return status;
+  }
+  *model = made;
+  return PPH_OK;
+}
+
+/* The folder part of a path, "." when it has none. */
+static pph_status copy_folder(pph_model *model, const char *path,
+                              char **folder, pph_error *error) {
+  const char *slash = strrchr(path, '/');
+  if (!slash)
+    *folder = pph_arena_copy_text(&model->graph.arena, ".", 1);
+  else
+    *folder = pph_arena_copy_text(&model->graph.arena, path,
+                                  slash == path ? 1 : (size_t)(slash - path));
+  return *folder ? PPH_OK : pph_fail_memory(error);
+}
+
+pph_status pph_model_load(const char *path, const pph_model_options *options,
+                          pph_model **model, pph_error *error) {
+  if (!model || !path)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_model_load",
+                    "path and model must not be NULL");
+  *model = NULL;
+  pph_model *made;
+  PPH_TRY(make_model(options, &made, error));
+  char *folder = NULL;
+  pph_status status = copy_folder(made, path, &folder, error);
+  if (status == PPH_OK)
+    status = pph_file_read(path, &made->limits, &made->heap, &made->bytes,
+                           &made->length, error);
+  return finish_load(made, folder, status, model, error);
+}
+
+pph_status pph_model_load_bytes(const void *bytes, size_t length,
+                                const char *folder,
+                                const pph_model_options *options,
+                                pph_model **model, pph_error *error) {
+  if (!model || (!bytes && length))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_model_load_bytes",
+                    "bytes and model must not be NULL");
+  *model = NULL;
+  pph_model *made;
+  PPH_TRY(make_model(options, &made, error));
+  pph_status status = PPH_OK;
+  made->bytes = pph_heap_allocate(&made->heap, length, 1);
+  if (!made->bytes)
+    status = pph_fail_memory(error);
+  else if (length)
+    memcpy(made->bytes, bytes, length);
+  made->length = length;
+  return finish_load(made, folder, status, model, error);
+}
+
+void pph_model_destroy(pph_model *model) {
+  if (!model)
+    return;
+  pph_graph_clear(&model->graph);
+  pph_heap_release(&model->heap, model->bytes);
+  /* The block that holds the model was counted by make_model's heap. */
+  pph_heap last;
+  pph_heap_init(&last, &model->heap.allocator, 0);
+  pph_heap_release(&last, model);
+}
+
+static pph_value_info describe(const pph_graph *graph, const pph_id *ids,
+                               uint32_t count, uint32_t index) {
+  pph_value_info info = {0};
+  if (index >= count)
+    return info;
+  const pph_value *value = pph_graph_value(graph, ids[index]);
+  info.name = value->name;
+  info.type = value->type;
+  info.shape = value->shape;
+  if (!value->has_rank)
+    info.shape.rank = -1;
+  memcpy(info.dim_names, value->dim_names, sizeof info.dim_names);
+  return info;
+}
+
+uint32_t pph_model_input_count(const pph_model *model) {
+  return model->graph.input_count;
+}
+
+uint32_t pph_model_output_count(const pph_model *model) {
+  return model->graph.output_count;
+}
+
+pph_value_info pph_model_input(const pph_model *model, uint32_t index) {
+  return describe(&model->graph, model->graph.inputs,
+                  model->graph.input_count, index);
+}
+
+pph_value_info pph_model_output(const pph_model *model, uint32_t index) {
+  return describe(&model->graph, model->graph.outputs,
+                  model->graph.output_count, index);
+}

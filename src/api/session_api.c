@@ -1,0 +1,244 @@
+/* polyphase/session.h */
+#include "polyphase/session.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "runtime/loaded_model.h"
+
+enum { MAX_THREADS = 256, MAX_PLANS = 1024 };
+
+void pph_session_options_init(pph_session_options *options) {
+  *options = (pph_session_options){.struct_size = sizeof *options,
+                                   .optimize = true,
+                                   .threads = 1,
+                                   .plans = 4};
+}
+
+static pph_status check_options(const pph_session_options *options,
+                                pph_error *error) {
+  const char *where = "pph_session_options";
+  if (options->struct_size != sizeof *options)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "struct_size is %zu, must be %zu: call "
+                    "pph_session_options_init first",
+                    options->struct_size, sizeof *options);
+  if ((unsigned)options->engine > PPH_ENGINE_REFERENCE)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "engine is %d, must be 0 to 3", (int)options->engine);
+  if ((unsigned)options->accuracy > PPH_ACCURACY_EXACT)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "accuracy is %d, must be 0 to 2", (int)options->accuracy);
+  if ((unsigned)options->lowering > PPH_LOWERING_NEVER)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "lowering is %d, must be 0 to 2", (int)options->lowering);
+  if (options->threads > MAX_THREADS)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "threads is %u, must be 0 to %d", options->threads,
+                    MAX_THREADS);
+  if (options->plans < 1 || options->plans > MAX_PLANS)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "plans is %u, must be 1 to %d", options->plans,
+                    MAX_PLANS);
+  return PPH_OK;
+}
+
+static void fill_pass_options(pph_pass_options *passes,
+                              const pph_session_options *options) {
+  static const pph_polyphase_mode modes[] = {
+      [PPH_LOWERING_AUTO] = PPH_POLYPHASE_AUTO,
+      [PPH_LOWERING_ALWAYS] = PPH_POLYPHASE_ALWAYS,
+      [PPH_LOWERING_NEVER] = PPH_POLYPHASE_NEVER};
+  pph_pass_options_init(passes);
+  passes->optimize = options->optimize;
+  passes->polyphase = modes[options->lowering];
+  passes->choose_layout = options->engine != PPH_ENGINE_REFERENCE;
+  passes->dump = options->dump;
+  passes->dump_file = options->dump_file ? options->dump_file : stderr;
+}
+
+static uint32_t choose_threads(uint32_t threads) {
+  if (threads)
+    return threads;
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  return processors < 1 ? 1
+                        : (uint32_t)(processors < MAX_THREADS ? processors
+                                                              : MAX_THREADS);
+}
+
+static pph_status fill_session(pph_session *session,
+                               const pph_session_options *options,
+                               pph_error *error) {
+  session->context.heap = &session->heap;
+  session->options.engine = options->engine;
+  fill_pass_options(&session->options.passes, options);
+  session->plan_capacity = options->plans;
+  session->plans = pph_heap_allocate_zeroed(&session->heap, options->plans,
+                                            sizeof *session->plans);
+  const pph_graph *graph = &session->model->graph;
+  session->is_shape_input =
+      pph_heap_allocate(&session->heap, graph->input_count, sizeof(bool));
+  if (!session->plans || !session->is_shape_input)
+    return pph_fail_memory(error);
+  PPH_TRY(pph_session_find_shape_inputs(graph, &session->heap,
+                                        session->is_shape_input, error));
+  session->options.is_shape_input = session->is_shape_input;
+  uint32_t threads = choose_threads(options->threads);
+  if (threads == 1)
+    return PPH_OK;
+  session->context.pool = pthreadpool_create(threads);
+  if (!session->context.pool)
+    return pph_fail(error, PPH_OUT_OF_MEMORY, "",
+                    "the %u threads could not be started", threads);
+  return PPH_OK;
+}
+
+pph_status pph_session_create(const pph_model *model,
+                              const pph_session_options *options,
+                              pph_session **session, pph_error *error) {
+  if (!session || !model)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_create",
+                    "model and session must not be NULL");
+  *session = NULL;
+  pph_session_options standard;
+  pph_session_options_init(&standard);
+  if (!options)
+    options = &standard;
+  PPH_TRY(check_options(options, error));
+  pph_heap first;
+  uint64_t limit =
+      options->limits ? options->limits->heap_bytes : model->limits.heap_bytes;
+  pph_heap_init(&first, &model->heap.allocator, limit);
+  pph_session *made = pph_heap_allocate_zeroed(&first, 1, sizeof *made);
+  if (!made)
+    return pph_fail_memory(error);
+  made->model = model;
+  pph_heap_init(&made->heap, &model->heap.allocator, limit);
+  pph_status status = fill_session(made, options, error);
+  if (status != PPH_OK) {
+    pph_session_destroy(made);
+    return status;
+  }
+  *session = made;
+  return PPH_OK;
+}
+
+void pph_session_destroy(pph_session *session) {
+  if (!session)
+    return;
+  for (uint32_t i = 0; i < session->plan_count; i++)
+    pph_program_destroy(session->plans[i], &session->context);
+  pph_heap_release(&session->heap, session->plans);
+  pph_heap_release(&session->heap, session->is_shape_input);
+  pph_heap_release(&session->heap, session->block);
+  if (session->context.pool)
+    pthreadpool_destroy(session->context.pool);
+  pph_heap last;
+  pph_heap_init(&last, &session->heap.allocator, 0);
+  pph_heap_release(&last, session);
+}
+
+static pph_status check_counts(const pph_session *session,
+                               const pph_tensor *inputs, uint32_t input_count,
+                               const char *where, pph_error *error) {
+  if (!session || (!inputs && input_count))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "session and inputs must not be NULL");
+  uint32_t legal = session->model->graph.input_count;
+  if (input_count != legal)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "%u inputs given, the model has %u", input_count, legal);
+  return PPH_OK;
+}
+
+pph_status pph_session_prepare(pph_session *session, const pph_tensor *inputs,
+                               uint32_t input_count, pph_error *error) {
+  PPH_TRY(check_counts(session, inputs, input_count, "pph_session_prepare",
+                       error));
+  return pph_session_find_plan(session, inputs, error);
+}
+
+static pph_status check_data(const pph_session *session,
+                             const pph_tensor *inputs, pph_error *error) {
+  const pph_graph *graph = &session->model->graph;
+  for (uint32_t i = 0; i < graph->input_count; i++) {
+    bool empty = false;
+    for (int32_t k = 0; k < inputs[i].shape.rank; k++)
+      empty |= inputs[i].shape.dims[k] == 0;
+    if (!inputs[i].data && !empty)
+      return pph_fail(error, PPH_INVALID_ARGUMENT,
+                      pph_graph_value(graph, graph->inputs[i])->name,
+                      "the input's data is NULL");
+  }
+  return PPH_OK;
+}
+
+pph_status pph_session_run(pph_session *session, const pph_tensor *inputs,
+                           uint32_t input_count, pph_tensor *outputs,
+                           uint32_t output_count, pph_error *error) {
+  if (outputs && output_count)
+    memset(outputs, 0, output_count * sizeof *outputs);
+  PPH_TRY(check_counts(session, inputs, input_count, "pph_session_run",
+                       error));
+  uint32_t legal = session->model->graph.output_count;
+  if (output_count != legal || (!outputs && legal))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_run",
+                    "room for %u outputs given, the model has %u",
+                    outputs ? output_count : 0, legal);
+  PPH_TRY(pph_session_find_plan(session, inputs, error));
+  PPH_TRY(check_data(session, inputs, error));
+  PPH_TRY(pph_session_reserve_block(session, error));
+  pph_status status =
+      pph_program_run(session->current, &session->context, inputs,
+                      session->block, outputs, error);
+  if (status != PPH_OK && legal)
+    memset(outputs, 0, output_count * sizeof *outputs);
+  return status;
+}
+
+pph_plan_info pph_session_plan(const pph_session *session) {
+  pph_plan_info info = {0};
+  const pph_program *program = session->current;
+  if (!program)
+    return info;
+  info.steps = program->step_count;
+  for (const pph_note *note = program->graph.first_note; note;
+       note = note->next)
+    info.notes++;
+  info.transposes = program->transposes;
+  info.block_bytes = program->block_bytes;
+  info.peak_bytes = atomic_load(&session->heap.peak);
+  return info;
+}
+
+pph_step_info pph_session_step(const pph_session *session, uint32_t index) {
+  pph_step_info info = {0};
+  const pph_program *program = session->current;
+  if (!program || index >= program->step_count)
+    return info;
+  const pph_step *step = &program->steps[index];
+  const pph_value *output =
+      pph_graph_value(&program->graph, step->node->outputs[0]);
+  info.name = step->node->name[0] ? step->node->name : output->name;
+  info.kind = pph_node_kind_find_info(step->node->kind)->name;
+  info.backend = step->backend->name;
+  info.algorithm = step->algorithm;
+  info.output_shape = output->shape;
+  info.flops = pph_program_flops(&program->graph, step->node);
+  info.microseconds = program->microseconds[index];
+  return info;
+}
+
+pph_note_info pph_session_note(const pph_session *session, uint32_t index) {
+  pph_note_info info = {0};
+  if (!session->current)
+    return info;
+  const pph_note *note = session->current->graph.first_note;
+  while (note && index--)
+    note = note->next;
+  if (note)
+    info = (pph_note_info){note->node_name, note->kind, note->lowered,
+                           note->reason};
+  return info;
+}

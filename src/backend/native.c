@@ -1,0 +1,146 @@
+/* The native backend: our own code for moving data and for elementwise
+   functions. */
+#include <string.h>
+
+#include "backend/native_rows.h"
+#include "base/checked.h"
+#include "base/fail.h"
+
+/* One of the two is in use: `unary.apply` says which. */
+typedef struct native_state {
+  pph_move move;
+  pph_unary unary;
+  size_t count; /* elements of a unary node */
+} native_state;
+
+static bool supports(const pph_graph *graph, const pph_node *node) {
+  pph_unary unary;
+  return pph_unary_find(graph, node, &unary) || pph_move_supports(graph, node);
+}
+
+static pph_status prepare_unary(pph_step *step, native_state *state,
+                                pph_error *error) {
+  const pph_value *out = pph_graph_value(step->graph, step->node->outputs[0]);
+  if (!pph_shape_count(&out->shape, &state->count))
+    return pph_node_fail(step->node, error, PPH_LIMIT_EXCEEDED,
+                         "too many elements");
+  step->algorithm = "native.elementwise";
+  return PPH_OK;
+}
+
+static pph_status prepare_move(pph_backend_context *context, pph_step *step,
+                               native_state *state, pph_error *error) {
+  if (!pph_move_make(step->graph, step->node, context->heap, &state->move)) {
+    pph_move_release(context->heap, &state->move);
+    return pph_fail_memory(error); /* supports() said yes */
+  }
+  step->algorithm = "native.copy";
+  if (pph_move_is_alias(step->graph, step->node, &state->move)) {
+    step->alias_input = state->move.sources[0];
+    step->algorithm = "alias";
+  }
+  return PPH_OK;
+}
+
+static pph_status prepare(pph_backend_context *context, pph_step *step,
+                          pph_error *error) {
+  native_state *state =
+      pph_heap_allocate_zeroed(context->heap, 1, sizeof *state);
+  if (!state)
+    return pph_fail_memory(error);
+  pph_status status =
+      pph_unary_find(step->graph, step->node, &state->unary)
+          ? prepare_unary(step, state, error)
+          : prepare_move(context, step, state, error);
+  if (status != PPH_OK) {
+    pph_heap_release(context->heap, state);
+    return status;
+  }
+  step->state = state;
+  return PPH_OK;
+}
+
+/* Threads */
+
+typedef struct copy_task {
+  const pph_strided_copy *copy;
+  const void *source;
+  void *target;
+} copy_task;
+
+static void copy_rows(void *argument, size_t begin, size_t count) {
+  const copy_task *task = argument;
+  pph_strided_copy_run(task->copy, task->source, task->target, (int64_t)begin,
+                       (int64_t)(begin + count));
+}
+
+static void run_copy(pthreadpool_t pool, const copy_task *task) {
+  const double small = 64 * 1024; /* below this threads cost more */
+  size_t rows = task->copy->rank ? (size_t)task->copy->dims[0] : 1;
+  size_t threads = pool ? pthreadpool_get_threads_count(pool) : 1;
+  copy_task own = *task;
+  if (threads == 1 || rows < 2 || pph_strided_copy_bytes(task->copy) < small) {
+    copy_rows(&own, 0, rows);
+    return;
+  }
+  size_t tile = (rows + 4 * threads - 1) / (4 * threads);
+  pthreadpool_parallelize_1d_tile_1d(pool, copy_rows, &own, rows, tile, 0);
+}
+
+typedef struct unary_task {
+  pph_unary unary;
+  const float *source;
+  float *target;
+} unary_task;
+
+static void apply_range(void *argument, size_t begin, size_t count) {
+  const unary_task *task = argument;
+  for (size_t i = begin; i < begin + count; i++)
+    task->target[i] = task->unary.apply(task->source[i], task->unary.alpha,
+                                        task->unary.beta);
+}
+
+static void fill(const pph_move *move, void *target) {
+  bool zero = true;
+  for (size_t i = 0; i < move->fill_size; i++)
+    zero &= move->fill_element[i] == 0;
+  if (zero) {
+    memset(target, 0, move->fill_count * move->fill_size);
+    return;
+  }
+  char *bytes = target;
+  for (size_t i = 0; i < move->fill_count; i++)
+    memcpy(bytes + i * move->fill_size, move->fill_element, move->fill_size);
+}
+
+static pph_status run(pph_backend_context *context, const pph_step *step,
+                      const pph_run_pointers *pointers, pph_error *error) {
+  const native_state *state = step->state;
+  if (state->unary.apply) {
+    unary_task task = {state->unary, pointers->inputs[0],
+                       pointers->outputs[0]};
+    pthreadpool_parallelize_1d_tile_1d(context->pool, apply_range, &task,
+                                       state->count, 4096, 0);
+    return PPH_OK;
+  }
+  const pph_move *move = &state->move;
+  if (move->fills)
+    fill(move, pointers->outputs[0]);
+  for (uint32_t i = 0; i < move->count; i++) {
+    copy_task task = {&move->copies[i], pointers->inputs[move->sources[i]],
+                      pointers->outputs[move->targets[i]]};
+    run_copy(context->pool, &task);
+  }
+  return PPH_OK;
+}
+
+static void release(pph_backend_context *context, pph_step *step) {
+  native_state *state = step->state;
+  if (state)
+    pph_move_release(context->heap, &state->move);
+  pph_heap_release(context->heap, state);
+  step->state = NULL;
+}
+
+const pph_backend pph_backend_native = {"native", supports, prepare, run,
+                                        release};

@@ -1,0 +1,247 @@
+#include "geometry/problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fail.h"
+
+enum { MAX_NUMBERS = 4 };
+
+/* The keys of a descriptor in their order. Where a key has several numbers,
+   `separator` stands between them; their targets are listed in order. */
+typedef struct field_row {
+  const char *key;
+  char separator;
+  bool optional;
+  int count;
+  size_t targets[MAX_NUMBERS]; /* offsets in pph_problem */
+} field_row;
+
+#define AXIS(index, member) offsetof(pph_problem, axes[index].member)
+static const field_row fields[] = {
+    {"n", 0, false, 1, {offsetof(pph_problem, batch)}},
+    {"g", 0, false, 1, {offsetof(pph_problem, group)}},
+    {"ci", 0, false, 1, {offsetof(pph_problem, in_channels)}},
+    {"co", 0, false, 1, {offsetof(pph_problem, out_channels)}},
+    {"i", 'x', false, 2, {AXIS(0, input), AXIS(1, input)}},
+    {"k", 'x', false, 2, {AXIS(0, kernel), AXIS(1, kernel)}},
+    {"s", 'x', false, 2, {AXIS(0, stride), AXIS(1, stride)}},
+    {"d", 'x', false, 2, {AXIS(0, dilation), AXIS(1, dilation)}},
+    {"p",
+     ',',
+     false,
+     4,
+     {AXIS(0, pad_begin), AXIS(1, pad_begin), AXIS(0, pad_end),
+      AXIS(1, pad_end)}},
+    {"op", 'x', true, 2, {AXIS(0, output_padding), AXIS(1, output_padding)}},
+};
+#undef AXIS
+enum { FIELD_COUNT = sizeof fields / sizeof fields[0] };
+
+/* Where the reader is in the text. */
+typedef struct text_reader {
+  const char *text, *at;
+  pph_error *error;
+} text_reader;
+
+static pph_status refuse(const text_reader *reader, const char *expected) {
+  char where[48];
+  snprintf(where, sizeof where, "problem, column %zu",
+           (size_t)(reader->at - reader->text) + 1);
+  return pph_fail(reader->error, PPH_INVALID_ARGUMENT, where,
+                  "found \"%.16s\", expected %s", reader->at, expected);
+}
+
+/* Takes `word` if it is next and ends there. */
+static bool take_word(text_reader *reader, const char *word) {
+  size_t length = strlen(word);
+  if (strncmp(reader->at, word, length) != 0 || reader->at[length] != ' ')
+    return false;
+  reader->at += length + 1;
+  return true;
+}
+
+static pph_status read_number(text_reader *reader, int64_t *number) {
+  if (*reader->at < '0' || *reader->at > '9')
+    return refuse(reader, "a number of digits 0 to 9");
+  int64_t value = 0;
+  const char *at = reader->at;
+  for (; *at >= '0' && *at <= '9'; at++)
+    if (!pph_checked_mul_i64(value, 10, &value) ||
+        !pph_checked_add_i64(value, *at - '0', &value))
+      return refuse(reader, "a number below 2^63");
+  reader->at = at;
+  *number = value;
+  return PPH_OK;
+}
+
+static pph_status read_field(text_reader *reader, const field_row *field,
+                             pph_problem *problem) {
+  size_t length = strlen(field->key);
+  if (strncmp(reader->at, field->key, length) != 0) {
+    char expected[32];
+    snprintf(expected, sizeof expected, "key \"%s\"", field->key);
+    return refuse(reader, expected);
+  }
+  reader->at += length;
+  for (int i = 0; i < field->count; i++) {
+    int64_t number = 0;
+    if (i > 0) {
+      char expected[16];
+      snprintf(expected, sizeof expected, "\"%c\"", field->separator);
+      if (*reader->at != field->separator)
+        return refuse(reader, expected);
+      reader->at++;
+    }
+    PPH_TRY(read_number(reader, &number));
+    memcpy((char *)problem + field->targets[i], &number, sizeof number);
+  }
+  return PPH_OK;
+}
+
+static pph_status read_fields(text_reader *reader, pph_problem *problem) {
+  for (size_t i = 0; i < FIELD_COUNT; i++) {
+    if (i > 0) {
+      if (*reader->at == 0 && fields[i].optional)
+        continue;
+      if (*reader->at != ' ')
+        return refuse(reader, "a space");
+      reader->at++;
+    }
+    PPH_TRY(read_field(reader, &fields[i], problem));
+  }
+  return *reader->at == 0 ? PPH_OK : refuse(reader, "the end");
+}
+
+static pph_status check_count(const char *name, int64_t value,
+                              pph_error *error) {
+  if (value >= 1 && value <= INT32_MAX)
+    return PPH_OK;
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "problem",
+                  "%s is %lld, must be 1 to %d", name, (long long)value,
+                  INT32_MAX);
+}
+
+static pph_status check_channels(const pph_problem *problem, pph_error *error) {
+  PPH_TRY(check_count("n", problem->batch, error));
+  PPH_TRY(check_count("g", problem->group, error));
+  PPH_TRY(check_count("ci", problem->in_channels, error));
+  PPH_TRY(check_count("co", problem->out_channels, error));
+  int64_t channels = problem->in_channels % problem->group
+                         ? problem->in_channels
+                         : problem->out_channels;
+  if (channels % problem->group == 0)
+    return PPH_OK;
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "problem",
+                  "%s is %lld, must be a multiple of g, %lld",
+                  channels == problem->in_channels ? "ci" : "co",
+                  (long long)channels, (long long)problem->group);
+}
+
+static pph_status resolve_axis(pph_problem *problem, int index,
+                               pph_error *error) {
+  static const char *const places[] = {"problem, height", "problem, width"};
+  pph_axis *axis = &problem->axes[index];
+  pph_error inner = {0};
+  pph_status status =
+      problem->transposed
+          ? pph_axis_resolve_transposed(axis, PPH_AUTO_PAD_NOTSET, -1, &inner)
+          : pph_axis_resolve_conv(axis, PPH_AUTO_PAD_NOTSET, false, &inner);
+  /* The text is the caller's, not a model. */
+  if (status != PPH_OK)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, places[index], "%s",
+                    inner.message);
+  if (axis->output < 1)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, places[index],
+                    "output length is %lld, must be at least 1",
+                    (long long)axis->output);
+  return PPH_OK;
+}
+
+static pph_status parse(text_reader *reader, pph_problem *problem) {
+  problem->transposed = !take_word(reader, "conv");
+  if (!take_word(reader, "f32"))
+    return refuse(reader,
+                  problem->transposed ? "\"f32\" or \"conv f32\"" : "\"f32\"");
+  problem->type = PPH_F32;
+  PPH_TRY(read_fields(reader, problem));
+  PPH_TRY(check_channels(problem, reader->error));
+  for (int i = 0; i < 2; i++) {
+    if (!problem->transposed && problem->axes[i].output_padding != 0)
+      return pph_fail(reader->error, PPH_INVALID_ARGUMENT, "problem",
+                      "op is %lld, must be 0 for conv",
+                      (long long)problem->axes[i].output_padding);
+    PPH_TRY(resolve_axis(problem, i, reader->error));
+  }
+  return PPH_OK;
+}
+
+pph_status pph_problem_parse(const char *text, pph_problem *problem,
+                             pph_error *error) {
+  text_reader reader = {text, text, error};
+  memset(problem, 0, sizeof *problem);
+  pph_status status = parse(&reader, problem);
+  if (status != PPH_OK)
+    memset(problem, 0, sizeof *problem);
+  return status;
+}
+
+/* An axis that came from output_shape may end in a negative pad. The same
+   output comes from that much more output padding, which a text can hold. */
+static void fold_negative_pads(pph_problem *problem) {
+  for (int i = 0; i < 2; i++) {
+    pph_axis *axis = &problem->axes[i];
+    if (problem->transposed && axis->pad_end < 0) {
+      axis->output_padding -= axis->pad_end;
+      axis->pad_end = 0;
+    }
+  }
+}
+
+static size_t append(char *text, size_t size, size_t at, const char *piece) {
+  if (at >= size)
+    return at;
+  int n = snprintf(text + at, size - at, "%s", piece);
+  return at + (size_t)n;
+}
+
+static size_t append_field(const pph_problem *problem, const field_row *field,
+                           char *text, size_t size, size_t at) {
+  at = append(text, size, at, " ");
+  at = append(text, size, at, field->key);
+  for (int i = 0; i < field->count; i++) {
+    int64_t number;
+    char piece[32];
+    const char separator[2] = {i ? field->separator : 0, 0};
+    memcpy(&number, (const char *)problem + field->targets[i], sizeof number);
+    snprintf(piece, sizeof piece, "%s%lld", separator, (long long)number);
+    at = append(text, size, at, piece);
+  }
+  return at;
+}
+
+const char *pph_problem_print(const pph_problem *problem, char *text,
+                              size_t size) {
+  pph_problem folded = *problem;
+  fold_negative_pads(&folded);
+  if (size > 0)
+    text[0] = 0;
+  size_t at = append(text, size, 0, problem->transposed ? "" : "conv ");
+  at = append(text, size, at, pph_dtype_name(problem->type));
+  for (size_t i = 0; i < FIELD_COUNT; i++)
+    if (problem->transposed || !fields[i].optional)
+      at = append_field(&folded, &fields[i], text, size, at);
+  return text;
+}
+
+double pph_problem_flops(const pph_problem *problem) {
+  double flops = 2.0 * (double)problem->batch;
+  for (int i = 0; i < 2; i++) {
+    const pph_axis *axis = &problem->axes[i];
+    flops *= (double)(problem->transposed ? axis->input : axis->output);
+    flops *= (double)axis->kernel;
+  }
+  return flops * (double)problem->in_channels * (double)problem->out_channels /
+         (double)problem->group;
+}

@@ -1,0 +1,59 @@
+/* What a pph_model and a pph_session are inside. */
+#ifndef PPH_RUNTIME_LOADED_MODEL_H
+#define PPH_RUNTIME_LOADED_MODEL_H
+
+#include "polyphase/session.h"
+#include "runtime/program.h"
+
+struct pph_model {
+  pph_heap heap;
+  pph_limits limits;
+  void *bytes; /* the file; the graph may point into it */
+  size_t length;
+  pph_graph graph;
+};
+
+/* Reads a whole regular file into a heap block (`limits->file_bytes` at most);
+   the caller releases it. */
+PPH_NODISCARD pph_status pph_file_read(const char *path,
+                                       const pph_limits *limits,
+                                       pph_heap *heap, void **bytes,
+                                       size_t *length, pph_error *error);
+
+/* Fills model->graph from model->bytes by the importer that knows the format.
+   `folder` as for pph_model_load_bytes. */
+PPH_NODISCARD pph_status pph_loaded_model_import(pph_model *model,
+                                                 const char *folder,
+                                                 pph_error *error);
+
+struct pph_session {
+  const pph_model *model;
+  pph_heap heap;
+  pph_backend_context context;
+  pph_program_options options;
+  pph_program **plans; /* most recently used first */
+  uint32_t plan_count, plan_capacity;
+  bool *is_shape_input; /* per model input: its values decide shapes */
+  void *block; /* what all plans run in; as large as the largest needs */
+  size_t block_bytes;
+  pph_program *current;
+};
+
+/* Checks inputs against the model's declarations and makes the plan for their
+   shapes current. */
+PPH_NODISCARD pph_status pph_session_find_plan(pph_session *session,
+                                               const pph_tensor *inputs,
+                                               pph_error *error);
+
+/* Which inputs' values decide shapes; `is_shape_input` has input_count
+   elements. (shape_inputs.c) */
+PPH_NODISCARD pph_status pph_session_find_shape_inputs(const pph_graph *graph,
+                                                       pph_heap *heap,
+                                                       bool *is_shape_input,
+                                                       pph_error *error);
+
+/* Grows the block for the current plan. */
+PPH_NODISCARD pph_status pph_session_reserve_block(pph_session *session,
+                                                   pph_error *error);
+
+#endif

@@ -1,0 +1,90 @@
+/* From a file to a graph. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fail.h"
+#include "onnx/onnx.h"
+#include "runtime/loaded_model.h"
+
+static pph_status read_open_file(FILE *file, const char *path,
+                                 const pph_limits *limits, pph_heap *heap,
+                                 void **bytes, size_t *length,
+                                 pph_error *error);
+
+pph_status pph_file_read(const char *path, const pph_limits *limits,
+                         pph_heap *heap, void **bytes, size_t *length,
+                         pph_error *error) {
+  *bytes = NULL;
+  *length = 0;
+  FILE *file = fopen(path, "rb");
+  if (!file)
+    return pph_fail(error, PPH_IO_FAILED, path, "cannot be opened: %s",
+                    strerror(errno));
+  pph_status status =
+      read_open_file(file, path, limits, heap, bytes, length, error);
+  fclose(file);
+  return status;
+}
+
+static pph_status read_open_file(FILE *file, const char *path,
+                                 const pph_limits *limits, pph_heap *heap,
+                                 void **bytes, size_t *length,
+                                 pph_error *error) {
+  struct stat facts;
+  if (fstat(fileno(file), &facts) != 0 || !S_ISREG(facts.st_mode))
+    return pph_fail(error, PPH_IO_FAILED, path, "is not a regular file");
+  if ((uint64_t)facts.st_size > limits->file_bytes)
+    return pph_fail(error, PPH_LIMIT_EXCEEDED, path,
+                    "has %llu bytes, the limit is %llu",
+                    (unsigned long long)facts.st_size,
+                    (unsigned long long)limits->file_bytes);
+  size_t size = (size_t)facts.st_size;
+  void *block = pph_heap_allocate(heap, size, 1);
+  if (!block)
+    return pph_fail_memory(error);
+  if (fread(block, 1, size, file) != size) {
+    pph_heap_release(heap, block);
+    return pph_fail(error, PPH_IO_FAILED, path, "ended early while reading");
+  }
+  *bytes = block;
+  *length = size;
+  return PPH_OK;
+}
+
+/* Importers by what the file starts with; the last takes everything, because
+   protobuf has no magic. */
+static pph_status import_onnx(pph_model *model, const char *folder,
+                              pph_error *error) {
+  return pph_onnx_import(model->bytes, model->length, folder, &model->limits,
+                         &model->graph, error);
+}
+
+static pph_status refuse_pte(pph_model *model, const char *folder,
+                             pph_error *error) {
+  return pph_fail(error, PPH_UNSUPPORTED, "",
+                  "this is an ExecuTorch program; only ONNX models are read");
+}
+
+static const struct {
+  const char *magic;
+  size_t offset;
+  pph_status (*import)(pph_model *model, const char *folder,
+                       pph_error *error);
+} importers[] = {
+    {"ET12", 4, refuse_pte},
+    {"", 0, import_onnx},
+};
+
+pph_status pph_loaded_model_import(pph_model *model, const char *folder,
+                                   pph_error *error) {
+  const char *bytes = model->bytes;
+  for (size_t i = 0; i < sizeof importers / sizeof *importers; i++) {
+    size_t magic = strlen(importers[i].magic);
+    if (importers[i].offset + magic <= model->length &&
+        memcmp(bytes + importers[i].offset, importers[i].magic, magic) == 0)
+      return importers[i].import(model, folder, error);
+  }
+  return PPH_BAD_MODEL; /* not reached: the last row takes everything */
+}
