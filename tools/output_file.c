@@ -1,0 +1,96 @@
+#include "output_file.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+
+static pph_status fail_io(const char *path, const char *what,
+                          pph_error *error) {
+  return pph_fail(error, PPH_IO_FAILED, path, "cannot %s: %s", what,
+                  strerror(errno));
+}
+
+/* A symbolic link stays; what it points to is replaced. */
+static char *resolve(const char *path) {
+  char *real = realpath(path, NULL);
+  return real ? real : strdup(path);
+}
+
+/* mkstemp makes files that only their owner may read; ours are ordinary. */
+static void set_ordinary_mode(int descriptor) {
+  mode_t mask = umask(0);
+  umask(mask);
+  if (fchmod(descriptor, 0666 & ~mask) != 0)
+    errno = 0; /* a file system without modes */
+}
+
+static FILE *open_beside(output_file *output) {
+  static const char suffix[] = ".XXXXXX";
+  size_t length = strlen(output->path);
+  output->temporary = malloc(length + sizeof suffix);
+  if (!output->temporary)
+    return NULL;
+  memcpy(output->temporary, output->path, length);
+  memcpy(output->temporary + length, suffix, sizeof suffix);
+  int descriptor = mkstemp(output->temporary);
+  if (descriptor < 0) {
+    free(output->temporary);
+    output->temporary = NULL;
+    return NULL;
+  }
+  set_ordinary_mode(descriptor);
+  FILE *file = fdopen(descriptor, "w+b");
+  if (!file)
+    close(descriptor);
+  return file;
+}
+
+static void clear(output_file *output) {
+  if (output->temporary)
+    unlink(output->temporary);
+  free(output->temporary);
+  free(output->path);
+  *output = (output_file){NULL, NULL, NULL};
+}
+
+pph_status output_file_open(const char *path, output_file *output,
+                            pph_error *error) {
+  struct stat info;
+  *output = (output_file){NULL, resolve(path), NULL};
+  if (!output->path)
+    return pph_fail_memory(error);
+  if (stat(output->path, &info) == 0 && !S_ISREG(info.st_mode))
+    output->file = fopen(output->path, "wb");
+  else
+    output->file = open_beside(output);
+  if (output->file)
+    return PPH_OK;
+  pph_status status = fail_io(path, "create the file", error);
+  clear(output);
+  return status;
+}
+
+pph_status output_file_close(output_file *output, pph_status status,
+                             pph_error *error) {
+  bool written = !ferror(output->file);
+  if (fclose(output->file) != 0)
+    written = false;
+  output->file = NULL;
+  if (status == PPH_OK && !written)
+    status = fail_io(output->path, "write the file", error);
+  if (status == PPH_OK && output->temporary) {
+    if (rename(output->temporary, output->path) != 0) {
+      status = fail_io(output->path, "replace the file", error);
+    } else {
+      free(output->temporary);
+      output->temporary = NULL;
+    }
+  }
+  clear(output);
+  return status;
+}

@@ -1,0 +1,29 @@
+/* Files that appear whole or not at all: written beside their place, then
+   renamed onto it. */
+#ifndef TOOLS_OUTPUT_FILE_H
+#define TOOLS_OUTPUT_FILE_H
+
+#include <stdio.h>
+
+#include "polyphase/status.h"
+
+typedef struct output_file {
+  FILE *file;
+  char *path;      /* where the file goes; malloc */
+  char *temporary; /* what is written now, NULL when it is `path` itself
+                      (a device or pipe); malloc */
+} output_file;
+
+/* On failure *output is zero. PPH_IO_FAILED names path and reason. */
+PPH_NODISCARD pph_status output_file_open(const char *path,
+                                          output_file *output,
+                                          pph_error *error);
+
+/* Closes and moves it into place. With `status` not PPH_OK, or when the file
+   could not be written, nothing is left behind. Returns `status` or what went
+   wrong here. */
+PPH_NODISCARD pph_status output_file_close(output_file *output,
+                                           pph_status status,
+                                           pph_error *error);
+
+#endif
