@@ -1,0 +1,128 @@
+/* polyphase check: do two models give the same outputs? */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "model_inputs.h"
+#include "report.h"
+
+/* A model with its session and last outputs. */
+typedef struct side {
+  pph_model *model;
+  pph_session *session;
+  pph_tensor *outputs;
+  uint32_t output_count;
+} side;
+
+static void clear_side(side *one) {
+  pph_session_destroy(one->session);
+  pph_model_destroy(one->model);
+  free(one->outputs);
+}
+
+static pph_status open_side(const tool_options *options, const char *path,
+                            side *one, pph_error *error) {
+  pph_model_options model_options;
+  pph_model_options_init(&model_options);
+  model_options.limits = &options->limits;
+  PPH_TRY(pph_model_load(path, &model_options, &one->model, error));
+  PPH_TRY(pph_session_create(one->model, &options->session, &one->session,
+                             error));
+  one->output_count = pph_model_output_count(one->model);
+  one->outputs = calloc(one->output_count + 1, sizeof *one->outputs);
+  return one->outputs ? PPH_OK : pph_fail_memory(error);
+}
+
+/* An element as a double, whatever its type. */
+static double element(const pph_tensor *tensor, size_t index) {
+  switch (tensor->type) {
+  case PPH_F32:
+    return (double)((const float *)tensor->data)[index];
+  case PPH_F64:
+    return ((const double *)tensor->data)[index];
+  case PPH_I64:
+    return (double)((const int64_t *)tensor->data)[index];
+  case PPH_I32:
+    return ((const int32_t *)tensor->data)[index];
+  case PPH_U8:
+  case PPH_BOOL:
+    return ((const uint8_t *)tensor->data)[index];
+  case PPH_I8:
+    return ((const int8_t *)tensor->data)[index];
+  case PPH_U16:
+  case PPH_I16:
+  case PPH_F16:
+  case PPH_U32:
+  case PPH_U64:
+  case PPH_DTYPE_NONE:
+    break;
+  }
+  return (double)NAN;
+}
+
+static void compare_tensors(const tool_options *options, const pph_tensor *a,
+                            const pph_tensor *b, report_check *result) {
+  size_t count = 0;
+  result->same_shape = a->type == b->type &&
+                       pph_shape_equal(&a->shape, &b->shape) &&
+                       pph_shape_count(&a->shape, &count);
+  for (size_t i = 0; result->same_shape && i < count; i++) {
+    double x = element(a, i), y = element(b, i);
+    if (isnan(x) && isnan(y))
+      continue;
+    double distance = x == y ? 0 : fabs(x - y);
+    if (!(distance <= options->absolute + options->relative * fabs(y)))
+      result->different++;
+    if (isnan(distance) || distance > result->worst) {
+      result->worst = distance;
+      result->worst_at = i;
+    }
+  }
+  result->elements = count;
+}
+
+static pph_status compare_sides(const tool_options *options, side *a, side *b,
+                                model_inputs *inputs, bool *same,
+                                pph_error *error) {
+  PPH_TRY(model_inputs_load(options, a->model, inputs, error));
+  PPH_TRY(model_inputs_fill(options, a->model, inputs, error));
+  if (a->output_count != b->output_count)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, options->arguments[1],
+                    "has %u outputs, %s has %u", b->output_count,
+                    options->arguments[0], a->output_count);
+  PPH_TRY(pph_session_run(a->session, inputs->tensors, inputs->count,
+                          a->outputs, a->output_count, error));
+  PPH_TRY(pph_session_run(b->session, inputs->tensors, inputs->count,
+                          b->outputs, b->output_count, error));
+  *same = true;
+  report_begin_check(options->json);
+  for (uint32_t i = 0; i < a->output_count; i++) {
+    report_check row = {.name = pph_model_output(a->model, i).name};
+    compare_tensors(options, &a->outputs[i], &b->outputs[i], &row);
+    *same &= row.same_shape && row.different == 0;
+    report_print_check(&row, options->json);
+  }
+  report_end_check(*same, options->json);
+  return PPH_OK;
+}
+
+int cmd_check(const tool_options *options) {
+  pph_error error = {0};
+  side a = {0}, b = {0};
+  model_inputs inputs = {0};
+  bool same = false;
+  pph_status status = open_side(options, options->arguments[0], &a, &error);
+  if (status == PPH_OK)
+    status = open_side(options, options->arguments[1], &b, &error);
+  if (status == PPH_OK)
+    status = compare_sides(options, &a, &b, &inputs, &same, &error);
+  model_inputs_clear(&inputs);
+  clear_side(&a);
+  clear_side(&b);
+  if (status != PPH_OK)
+    return tool_fail(&error);
+  return same ? EXIT_DONE : EXIT_NO;
+}

@@ -1,0 +1,223 @@
+/* polyphase run */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "json.h"
+#include "npy.h"
+#include "picture_tensor.h"
+#include "table.h"
+#include "wav.h"
+
+typedef struct job {
+  const tool_options *options;
+  pph_model *model;
+  pph_session *session;
+  model_inputs inputs;
+  pph_tensor *outputs;
+  uint32_t output_count;
+} job;
+
+static pph_status load_picture(job *work, pph_error *error) {
+  picture image;
+  PPH_TRY(picture_load(work->options->arguments[1], &image, error));
+  pph_status status = picture_to_tensor(work->options, work->model, &image,
+                                        &work->inputs.tensors[0], error);
+  picture_clear(&image);
+  work->inputs.given[0] = status == PPH_OK;
+  return status;
+}
+
+static bool ends_in(const char *path, const char *ending) {
+  size_t length = strlen(path), tail = strlen(ending);
+  return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
+/* Sound at 22.05 kHz, the rate of the vocoders that this is for. */
+static pph_status save_sound(const char *path, const pph_tensor *tensor,
+                             pph_error *error) {
+  size_t count;
+  if (tensor->type != PPH_F32 || !pph_shape_count(&tensor->shape, &count))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, path,
+                    "output 0 is %s, sound must be f32",
+                    pph_dtype_name(tensor->type));
+  wav sound = {22050, 1, count, tensor->data};
+  return wav_save(path, &sound, error);
+}
+
+static pph_status save_output(const job *work, pph_error *error) {
+  const char *path = work->options->output;
+  const pph_tensor *tensor = &work->outputs[0];
+  if (ends_in(path, ".npy"))
+    return npy_save(path, tensor, error);
+  if (ends_in(path, ".wav"))
+    return save_sound(path, tensor, error);
+  if (!ends_in(path, ".png"))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, path,
+                    "an output file ends in .png, .npy or .wav");
+  picture image;
+  PPH_TRY(picture_from_tensor(&work->options->range, tensor, &image, error));
+  pph_status status = picture_save(path, &image, error);
+  picture_clear(&image);
+  return status;
+}
+
+/* OUTPUTNAME.npy with characters outside [A-Za-z0-9_] as '_'; two outputs
+   whose names become the same get their position added. */
+static void file_name(const job *work, uint32_t index, char *name,
+                      size_t size) {
+  const char *text = pph_model_output(work->model, index).name;
+  size_t i = 0;
+  for (; text[i] && i + 1 < size; i++) {
+    char c = text[i];
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                 (c >= '0' && c <= '9') || c == '_';
+    name[i] = plain ? c : '_';
+  }
+  name[i] = 0;
+}
+
+static bool is_taken(const job *work, uint32_t index, const char *name) {
+  char other[200];
+  for (uint32_t i = 0; i < index; i++) {
+    file_name(work, i, other, sizeof other);
+    if (strcmp(name, other) == 0)
+      return true;
+  }
+  return false;
+}
+
+static pph_status save_all(const job *work, pph_error *error) {
+  const char *folder = work->options->output_dir;
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    return pph_fail(error, PPH_IO_FAILED, folder, "cannot be made: %s",
+                    strerror(errno));
+  for (uint32_t i = 0; i < work->output_count; i++) {
+    char path[4096], name[200];
+    file_name(work, i, name, sizeof name);
+    bool taken = is_taken(work, i, name);
+    int n = taken ? snprintf(path, sizeof path, "%s/%s_%u.npy", folder, name, i)
+                  : snprintf(path, sizeof path, "%s/%s.npy", folder, name);
+    if (n < 0 || (size_t)n >= sizeof path)
+      return pph_fail(error, PPH_INVALID_ARGUMENT, folder,
+                      "the path is too long");
+    PPH_TRY(npy_save(path, &work->outputs[i], error));
+  }
+  return PPH_OK;
+}
+
+/* Smallest, largest and mean value of an f32 output. */
+static void summarise(const pph_tensor *tensor, double *low, double *high,
+                      double *mean) {
+  size_t count = 0;
+  *low = *high = *mean = (double)NAN;
+  if (tensor->type != PPH_F32 || !pph_shape_count(&tensor->shape, &count) ||
+      !count)
+    return;
+  const float *data = tensor->data;
+  double sum = 0;
+  *low = *high = (double)data[0];
+  for (size_t i = 0; i < count; i++) {
+    double value = (double)data[i];
+    *low = value < *low ? value : *low;
+    *high = value > *high ? value : *high;
+    sum += value;
+  }
+  *mean = sum / (double)count;
+}
+
+static void print_json(const job *work) {
+  json_writer json;
+  json_init(&json, stdout);
+  json_begin_object(&json, NULL);
+  json_begin_array(&json, "outputs");
+  for (uint32_t i = 0; i < work->output_count; i++) {
+    double low, high, mean;
+    const pph_shape *shape = &work->outputs[i].shape;
+    summarise(&work->outputs[i], &low, &high, &mean);
+    json_begin_object(&json, NULL);
+    json_text(&json, "name", pph_model_output(work->model, i).name);
+    json_text(&json, "type", pph_dtype_name(work->outputs[i].type));
+    json_begin_array(&json, "shape");
+    for (int32_t k = 0; k < shape->rank; k++)
+      json_integer(&json, NULL, shape->dims[k]);
+    json_end_array(&json);
+    json_number(&json, "min", low);
+    json_number(&json, "max", high);
+    json_number(&json, "mean", mean);
+    json_end_object(&json);
+  }
+  json_end_array(&json);
+  json_end_object(&json);
+}
+
+static void print_table(const job *work) {
+  static const char *const heads[] = {"output", "type", "shape",
+                                      "min",    "max",  "mean"};
+  table rows;
+  table_init(&rows, heads, "lllrrr");
+  for (uint32_t i = 0; i < work->output_count; i++) {
+    char shape[128];
+    double low, high, mean;
+    summarise(&work->outputs[i], &low, &high, &mean);
+    table_add(&rows, pph_model_output(work->model, i).name);
+    table_add(&rows, pph_dtype_name(work->outputs[i].type));
+    table_add(&rows,
+              pph_shape_text(&work->outputs[i].shape, shape, sizeof shape));
+    table_add_format(&rows, "%g", low);
+    table_add_format(&rows, "%g", high);
+    table_add_format(&rows, "%g", mean);
+  }
+  table_print(&rows, stdout);
+  table_clear(&rows);
+}
+
+static pph_status load_job(job *work, pph_error *error) {
+  const tool_options *options = work->options;
+  pph_model_options model_options;
+  pph_model_options_init(&model_options);
+  model_options.limits = &options->limits;
+  PPH_TRY(pph_model_load(options->arguments[0], &model_options, &work->model,
+                         error));
+  PPH_TRY(model_inputs_load(options, work->model, &work->inputs, error));
+  if (options->argument_count == 2)
+    PPH_TRY(load_picture(work, error));
+  PPH_TRY(model_inputs_require(work->model, &work->inputs, error));
+  work->output_count = pph_model_output_count(work->model);
+  work->outputs = calloc(work->output_count + 1, sizeof *work->outputs);
+  return work->outputs ? PPH_OK : pph_fail_memory(error);
+}
+
+static pph_status do_job(job *work, pph_error *error) {
+  PPH_TRY(load_job(work, error));
+  PPH_TRY(pph_session_create(work->model, &work->options->session,
+                             &work->session, error));
+  PPH_TRY(pph_session_run(work->session, work->inputs.tensors,
+                          work->inputs.count, work->outputs,
+                          work->output_count, error));
+  if (work->options->output && work->output_count)
+    PPH_TRY(save_output(work, error));
+  if (work->options->output_dir)
+    PPH_TRY(save_all(work, error));
+  if (work->options->json)
+    print_json(work);
+  else if (!work->options->output && !work->options->output_dir)
+    print_table(work);
+  return PPH_OK;
+}
+
+int cmd_run(const tool_options *options) {
+  pph_error error = {0};
+  job work = {.options = options};
+  pph_status status = do_job(&work, &error);
+  model_inputs_clear(&work.inputs);
+  free(work.outputs);
+  pph_session_destroy(work.session);
+  pph_model_destroy(work.model);
+  return status == PPH_OK ? EXIT_DONE : tool_fail(&error);
+}

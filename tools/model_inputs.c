@@ -1,0 +1,161 @@
+#include "model_inputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "npy.h"
+
+uint32_t model_inputs_find(const pph_model *model, const char *text,
+                           const char **value) {
+  /* The last '=' that leaves a known name: names may contain one. */
+  for (const char *equal = strchr(text, '='); equal;
+       equal = strchr(equal + 1, '=')) {
+    size_t length = (size_t)(equal - text);
+    *value = equal + 1;
+    for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
+      const char *name = pph_model_input(model, i).name;
+      if (strlen(name) == length && memcmp(name, text, length) == 0)
+        return i;
+    }
+    char *end;
+    unsigned long position = strtoul(text, &end, 10);
+    if (end == equal && end != text &&
+        position < pph_model_input_count(model))
+      return (uint32_t)position;
+  }
+  return UINT32_MAX;
+}
+
+static pph_status unknown_input(const pph_model *model, const char *text,
+                                pph_error *error) {
+  char names[256] = "";
+  size_t at = 0;
+  for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
+    int n = snprintf(names + at, sizeof names - at, "%s\"%s\"", i ? ", " : "",
+                     pph_model_input(model, i).name);
+    at += (size_t)n;
+    if (at >= sizeof names)
+      break;
+  }
+  return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                  "the model has no such input; it has %s", names);
+}
+
+pph_status model_inputs_load(const tool_options *options,
+                             const pph_model *model, model_inputs *inputs,
+                             pph_error *error) {
+  uint32_t count = pph_model_input_count(model);
+  *inputs = (model_inputs){.count = count};
+  inputs->tensors = calloc(count + 1, sizeof *inputs->tensors);
+  inputs->given = calloc(count + 1, sizeof *inputs->given);
+  if (!inputs->tensors || !inputs->given)
+    return pph_fail_memory(error);
+  for (uint32_t i = 0; i < options->inputs.count; i++) {
+    const char *path;
+    uint32_t index =
+        model_inputs_find(model, options->inputs.texts[i], &path);
+    if (index == UINT32_MAX)
+      return unknown_input(model, options->inputs.texts[i], error);
+    free(inputs->tensors[index].data);
+    inputs->tensors[index].data = NULL;
+    PPH_TRY(npy_load(path, &inputs->tensors[index], error));
+    inputs->given[index] = true;
+  }
+  return PPH_OK;
+}
+
+static pph_status parse_shape(const char *text, const char *value,
+                              pph_shape *shape, pph_error *error) {
+  shape->rank = 0;
+  for (;;) {
+    char *end;
+    long long dim = strtoll(value, &end, 10);
+    if (end == value || dim < 0 || shape->rank == PPH_MAX_RANK)
+      break;
+    shape->dims[shape->rank++] = dim;
+    value = end + 1;
+    if (*end == 0)
+      return PPH_OK;
+    if (*end != 'x')
+      break;
+  }
+  return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                  "a shape is numbers with x between them, at most %d",
+                  PPH_MAX_RANK);
+}
+
+static void fill_random(pph_tensor *tensor, size_t count) {
+  uint32_t seed = 12345;
+  for (size_t i = 0; i < count; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    if (tensor->type == PPH_F32)
+      ((float *)tensor->data)[i] = (float)(seed >> 8) / (1 << 24);
+  }
+}
+
+static pph_status fill_input(const tool_options *options,
+                             const pph_model *model, uint32_t index,
+                             pph_tensor *tensor, pph_error *error) {
+  pph_value_info info = pph_model_input(model, index);
+  pph_shape shape = info.shape;
+  if (shape.rank < 0)
+    shape.rank = 0;
+  for (int32_t i = 0; i < shape.rank; i++)
+    if (shape.dims[i] < 0)
+      shape.dims[i] = i == 0 ? 1 : 64;
+  for (uint32_t i = 0; i < options->shapes.count; i++) {
+    const char *value;
+    const char *text = options->shapes.texts[i];
+    if (model_inputs_find(model, text, &value) == index)
+      PPH_TRY(parse_shape(text, value, &shape, error));
+  }
+  size_t bytes, count;
+  if (!pph_shape_bytes(&shape, info.type, &bytes) ||
+      !pph_shape_count(&shape, &count) ||
+      bytes > options->limits.tensor_bytes)
+    return pph_fail(error, PPH_LIMIT_EXCEEDED, info.name,
+                    "the input is too large");
+  *tensor = (pph_tensor){info.type, shape, calloc(bytes + 1, 1)};
+  if (!tensor->data)
+    return pph_fail_memory(error);
+  fill_random(tensor, count);
+  return PPH_OK;
+}
+
+pph_status model_inputs_fill(const tool_options *options,
+                             const pph_model *model, model_inputs *inputs,
+                             pph_error *error) {
+  for (uint32_t i = 0; i < options->shapes.count; i++) {
+    const char *value;
+    if (model_inputs_find(model, options->shapes.texts[i], &value) ==
+        UINT32_MAX)
+      return unknown_input(model, options->shapes.texts[i], error);
+  }
+  for (uint32_t i = 0; i < inputs->count; i++)
+    if (!inputs->given[i])
+      PPH_TRY(fill_input(options, model, i, &inputs->tensors[i], error));
+  return PPH_OK;
+}
+
+pph_status model_inputs_require(const pph_model *model,
+                                const model_inputs *inputs,
+                                pph_error *error) {
+  for (uint32_t i = 0; i < inputs->count; i++)
+    if (!inputs->given[i])
+      return pph_fail(error, PPH_INVALID_ARGUMENT, "",
+                      "input \"%s\" is missing: give --input '%s=FILE.npy'",
+                      pph_model_input(model, i).name,
+                      pph_model_input(model, i).name);
+  return PPH_OK;
+}
+
+void model_inputs_clear(model_inputs *inputs) {
+  for (uint32_t i = 0; inputs->tensors && i < inputs->count; i++)
+    free(inputs->tensors[i].data);
+  free(inputs->tensors);
+  free(inputs->given);
+  *inputs = (model_inputs){0};
+}

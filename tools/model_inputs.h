@@ -1,0 +1,40 @@
+/* The tensors that go into a model: from .npy files, a picture, or random. */
+#ifndef TOOLS_MODEL_INPUTS_H
+#define TOOLS_MODEL_INPUTS_H
+
+#include "options.h"
+
+typedef struct model_inputs {
+  pph_tensor *tensors; /* one per model input; data by malloc */
+  bool *given;         /* came from a file */
+  uint32_t count;
+} model_inputs;
+
+/* Reads every --input file. Names are the model's or positions. Inputs that no
+   file gives stay without data (data NULL, given false). */
+PPH_NODISCARD pph_status model_inputs_load(const tool_options *options,
+                                           const pph_model *model,
+                                           model_inputs *inputs,
+                                           pph_error *error);
+
+/* Gives the others a shape (--shape, declared dimensions, 1 for an unknown
+   first dimension and 64 for other unknown ones) and repeatable random values
+   in [0,1). */
+PPH_NODISCARD pph_status model_inputs_fill(const tool_options *options,
+                                           const pph_model *model,
+                                           model_inputs *inputs,
+                                           pph_error *error);
+
+/* PPH_INVALID_ARGUMENT naming the first input that has no data. */
+PPH_NODISCARD pph_status model_inputs_require(const pph_model *model,
+                                              const model_inputs *inputs,
+                                              pph_error *error);
+
+void model_inputs_clear(model_inputs *inputs);
+
+/* The input that `text` ("NAME=..." or "0=...") speaks of; *value gets what
+   follows the '='. UINT32_MAX when there is none. */
+uint32_t model_inputs_find(const pph_model *model, const char *text,
+                           const char **value);
+
+#endif

@@ -1,0 +1,290 @@
+#include "operator_bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "runtime/program.h"
+
+/* The ways to run the operator. */
+static const struct {
+  const char *name;
+  pph_engine engine;
+  pph_polyphase_mode mode;
+  bool transposed_only;
+} ways[] = {
+    {"xnnpack.deconvolution", PPH_ENGINE_XNNPACK, PPH_POLYPHASE_NEVER, true},
+    {"xnnpack.polyphase", PPH_ENGINE_XNNPACK, PPH_POLYPHASE_ALWAYS, true},
+    {"xnnpack.convolution", PPH_ENGINE_XNNPACK, PPH_POLYPHASE_NEVER, false},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+typedef struct contender {
+  pph_program *program;
+  void *block;
+  measure_samples samples;
+} contender;
+
+typedef struct bench_state {
+  pph_heap heap;
+  pph_graph graph;
+  pph_backend_context context;
+  pph_tensor input, expected;
+  contender contenders[MAX_CANDIDATES];
+} bench_state;
+
+static void fill_random(float *data, size_t count, uint32_t seed) {
+  for (size_t i = 0; i < count; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    data[i] = (float)(seed >> 8) * (2.0f / (1 << 24)) - 1.0f;
+  }
+}
+
+static pph_status make_tensor(pph_heap *heap, const pph_shape *shape,
+                              pph_tensor *tensor, pph_error *error) {
+  size_t count;
+  if (!pph_shape_count(shape, &count))
+    return pph_fail(error, PPH_LIMIT_EXCEEDED, "--op", "tensors too large");
+  *tensor = (pph_tensor){PPH_F32, *shape, NULL};
+  tensor->data = pph_heap_allocate(heap, count + 16, sizeof(float));
+  if (!tensor->data)
+    return pph_fail_memory(error);
+  fill_random(tensor->data, count, (uint32_t)count + 1);
+  return PPH_OK;
+}
+
+static pph_status add_weights(bench_state *state, const pph_problem *problem,
+                              pph_id *ids, pph_error *error) {
+  int64_t per_group = problem->transposed
+                          ? problem->out_channels / problem->group
+                          : problem->in_channels / problem->group;
+  pph_shape shapes[2] = {{4,
+                          {problem->transposed ? problem->in_channels
+                                               : problem->out_channels,
+                           per_group, problem->axes[0].kernel,
+                           problem->axes[1].kernel}},
+                         {1, {problem->out_channels}}};
+  for (int i = 0; i < 2; i++) {
+    pph_tensor tensor;
+    PPH_TRY(make_tensor(&state->heap, &shapes[i], &tensor, error));
+    PPH_TRY(pph_graph_add_constant(&state->graph, i ? "b" : "w", &tensor,
+                                   &ids[i], error));
+    pph_heap_release(&state->heap, tensor.data);
+  }
+  return PPH_OK;
+}
+
+static pph_status set_geometry(bench_state *state, const pph_problem *problem,
+                               pph_node *node, pph_error *error) {
+  const pph_axis *y = &problem->axes[0], *x = &problem->axes[1];
+  int64_t strides[] = {y->stride, x->stride};
+  int64_t dilations[] = {y->dilation, x->dilation};
+  int64_t pads[] = {y->pad_begin, x->pad_begin, y->pad_end, x->pad_end};
+  int64_t extra[] = {y->output_padding, x->output_padding};
+  pph_graph *graph = &state->graph;
+  PPH_TRY(pph_node_set_int(graph, node, PPH_ATTR_GROUP, problem->group,
+                           error));
+  PPH_TRY(pph_node_set_ints(graph, node, PPH_ATTR_STRIDES, strides, 2, error));
+  PPH_TRY(
+      pph_node_set_ints(graph, node, PPH_ATTR_DILATIONS, dilations, 2, error));
+  PPH_TRY(pph_node_set_ints(graph, node, PPH_ATTR_PADS, pads, 4, error));
+  if (!problem->transposed)
+    return PPH_OK;
+  return pph_node_set_ints(graph, node, PPH_ATTR_OUTPUT_PADDING, extra, 2,
+                           error);
+}
+
+static pph_status build_graph(bench_state *state, const pph_problem *problem,
+                              pph_error *error) {
+  pph_graph *graph = &state->graph;
+  pph_id x, y, ids[3];
+  pph_node *node;
+  pph_shape shape = {4,
+                     {problem->batch, problem->in_channels,
+                      problem->axes[0].input, problem->axes[1].input}};
+  PPH_TRY(make_tensor(&state->heap, &shape, &state->input, error));
+  PPH_TRY(pph_graph_add_value(graph, "x", &x, error));
+  pph_value *value = pph_graph_value(graph, x);
+  value->type = PPH_F32;
+  value->has_rank = true;
+  value->shape = shape;
+  ids[0] = x;
+  PPH_TRY(add_weights(state, problem, ids + 1, error));
+  PPH_TRY(pph_graph_add_node(
+      graph, problem->transposed ? PPH_NODE_CONV_TRANSPOSE : PPH_NODE_CONV,
+      "op", NULL, &node, error));
+  PPH_TRY(pph_node_set_inputs(graph, node, ids, 3, error));
+  PPH_TRY(pph_graph_add_value(graph, "y", &y, error));
+  PPH_TRY(pph_node_set_outputs(graph, node, &y, 1, error));
+  PPH_TRY(set_geometry(state, problem, node, error));
+  PPH_TRY(pph_graph_set_inputs(graph, &x, 1, error));
+  return pph_graph_set_outputs(graph, &y, 1, error);
+}
+
+static pph_status make_program(bench_state *state, pph_engine engine,
+                               pph_polyphase_mode mode, contender *made,
+                               pph_error *error) {
+  pph_program_options options = {.engine = engine};
+  pph_pass_options_init(&options.passes);
+  options.passes.polyphase = mode;
+  options.passes.choose_layout = engine != PPH_ENGINE_REFERENCE;
+  PPH_TRY(pph_program_create(&state->graph, &state->input, &options,
+                             &state->context, &made->program, error));
+  made->block =
+      pph_heap_allocate(&state->heap, made->program->block_bytes, 1);
+  return made->block ? PPH_OK : pph_fail_memory(error);
+}
+
+static pph_status run_once(bench_state *state, contender *one,
+                           pph_tensor *output, pph_error *error) {
+  return pph_program_run(one->program, &state->context, &state->input,
+                         one->block, output, error);
+}
+
+/* Everything but the layout changes at the graph's edges, which a net around
+   the operator would not have. */
+static double step_time(const pph_program *program) {
+  double sum = 0;
+  for (uint32_t i = 0; i < program->step_count; i++)
+    if (program->steps[i].node->kind != PPH_NODE_RELAYOUT)
+      sum += program->microseconds[i];
+  return sum;
+}
+
+/* Whether any step of the main work fell back to another backend. */
+static bool is_native_to(const pph_program *program, const char *backend) {
+  for (uint32_t i = 0; i < program->step_count; i++) {
+    pph_node_kind kind = program->steps[i].node->kind;
+    if ((kind == PPH_NODE_CONV || kind == PPH_NODE_CONV_TRANSPOSE) &&
+        strcmp(program->steps[i].backend->name, backend) != 0)
+      return false;
+  }
+  return true;
+}
+
+static double compare(const pph_tensor *a, const pph_tensor *b, bool *close) {
+  size_t count = 0;
+  double worst = 0;
+  *close = pph_shape_equal(&a->shape, &b->shape) &&
+           pph_shape_count(&a->shape, &count);
+  const float *x = a->data, *y = b->data;
+  for (size_t i = 0; *close && i < count; i++) {
+    double distance = fabs((double)x[i] - (double)y[i]);
+    if (distance > worst)
+      worst = distance;
+    if (!(distance <= 1e-4 + 1e-4 * fabs((double)y[i])))
+      *close = false;
+  }
+  return worst;
+}
+
+static pph_status make_reference(bench_state *state, pph_error *error) {
+  contender judge = {0};
+  pph_tensor output = {0};
+  pph_status status = make_program(state, PPH_ENGINE_REFERENCE,
+                                   PPH_POLYPHASE_NEVER, &judge, error);
+  if (status == PPH_OK)
+    status = run_once(state, &judge, &output, error);
+  if (status == PPH_OK)
+    status = make_tensor(&state->heap, &output.shape, &state->expected, error);
+  size_t bytes;
+  if (status == PPH_OK && pph_shape_bytes(&output.shape, PPH_F32, &bytes))
+    memcpy(state->expected.data, output.data, bytes);
+  pph_heap_release(&state->heap, judge.block);
+  pph_program_destroy(judge.program, &state->context);
+  return status;
+}
+
+static pph_status add_candidate(bench_state *state, operator_bench *bench,
+                                int way, pph_error *error) {
+  contender *one = &state->contenders[bench->count];
+  PPH_TRY(make_program(state, ways[way].engine, ways[way].mode, one, error));
+  if (!is_native_to(one->program, "xnnpack")) {
+    pph_heap_release(&state->heap, one->block);
+    pph_program_destroy(one->program, &state->context);
+    *one = (contender){0};
+    return PPH_OK;
+  }
+  pph_tensor output;
+  PPH_TRY(run_once(state, one, &output, error));
+  bench_candidate *candidate = &bench->candidates[bench->count++];
+  candidate->name = ways[way].name;
+  candidate->worst =
+      compare(&output, &state->expected, &candidate->verified);
+  return PPH_OK;
+}
+
+/* Rounds over all candidates, so that what disturbs one disturbs all. */
+static pph_status time_all(bench_state *state, operator_bench *bench,
+                           double seconds, pph_error *error) {
+  double end = measure_now() + seconds * 1e6 * bench->count;
+  int rounds = 0;
+  do {
+    for (uint32_t i = 0; i < bench->count; i++) {
+      pph_tensor output;
+      if (!bench->candidates[i].verified)
+        continue;
+      PPH_TRY(run_once(state, &state->contenders[i], &output, error));
+      measure_add(&state->contenders[i].samples,
+                  step_time(state->contenders[i].program));
+    }
+  } while (++rounds < 5 || measure_now() < end);
+  for (uint32_t i = 0; i < bench->count; i++) {
+    bench_candidate *candidate = &bench->candidates[i];
+    candidate->least = measure_least(&state->contenders[i].samples);
+    candidate->median = measure_median(&state->contenders[i].samples);
+    if (candidate->verified &&
+        (!bench->candidates[bench->chosen].verified ||
+         candidate->median < bench->candidates[bench->chosen].median))
+      bench->chosen = i;
+  }
+  return PPH_OK;
+}
+
+static pph_status run_bench(bench_state *state, const tool_options *options,
+                            operator_bench *bench, pph_error *error) {
+  PPH_TRY(build_graph(state, &bench->problem, error));
+  PPH_TRY(make_reference(state, error));
+  for (int way = 0; way < WAYS; way++)
+    if (ways[way].transposed_only == bench->problem.transposed)
+      PPH_TRY(add_candidate(state, bench, way, error));
+  if (!bench->count)
+    return pph_fail(error, PPH_UNSUPPORTED, "--op",
+                    "only the reference runs this operator");
+  bench->flops = pph_problem_flops(&bench->problem);
+  bench->peak_gflops = measure_peak_gflops(100);
+  size_t bytes;
+  if (pph_shape_bytes(&state->expected.shape, PPH_F32, &bytes))
+    bench->memcpy_us = measure_memcpy(bytes);
+  return time_all(state, bench, options->seconds, error);
+}
+
+static void clear_state(bench_state *state) {
+  for (int i = 0; i < MAX_CANDIDATES; i++) {
+    pph_heap_release(&state->heap, state->contenders[i].block);
+    pph_program_destroy(state->contenders[i].program, &state->context);
+    measure_clear(&state->contenders[i].samples);
+  }
+  pph_heap_release(&state->heap, state->input.data);
+  pph_heap_release(&state->heap, state->expected.data);
+  pph_graph_clear(&state->graph);
+  if (state->context.pool)
+    pthreadpool_destroy(state->context.pool);
+}
+
+pph_status operator_bench_run(const tool_options *options,
+                              operator_bench *bench, pph_error *error) {
+  *bench = (operator_bench){.threads = options->session.threads};
+  PPH_TRY(pph_problem_parse(options->op, &bench->problem, error));
+  bench_state state = {0};
+  pph_heap_init(&state.heap, NULL, options->limits.heap_bytes);
+  pph_graph_init(&state.graph, &state.heap, &options->limits);
+  state.context.heap = &state.heap;
+  if (options->session.threads != 1)
+    state.context.pool = pthreadpool_create(options->session.threads);
+  pph_status status = run_bench(&state, options, bench, error);
+  clear_state(&state);
+  return status;
+}

@@ -1,0 +1,354 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef bool (*apply_fn)(tool_options *options, const char *value);
+
+static bool parse_number(const char *text, double low, double high,
+                         double *number) {
+  char *end;
+  errno = 0;
+  *number = strtod(text, &end);
+  return end != text && *end == 0 && errno == 0 && *number >= low &&
+         *number <= high;
+}
+
+/* The index of `value` among `names` (ends with NULL), or -1. */
+static int find_name(const char *value, const char *const *names) {
+  for (int i = 0; names[i]; i++)
+    if (strcmp(value, names[i]) == 0)
+      return i;
+  return -1;
+}
+
+static bool apply_help(tool_options *options, const char *value) {
+  (void)value;
+  options->help = true;
+  return true;
+}
+
+static bool apply_json(tool_options *options, const char *value) {
+  (void)value;
+  options->json = true;
+  return true;
+}
+
+static bool apply_threads(tool_options *options, const char *value) {
+  double threads;
+  if (!parse_number(value, 0, 256, &threads) || threads != floor(threads))
+    return false;
+  options->session.threads = (uint32_t)threads;
+  return true;
+}
+
+static bool apply_engine(tool_options *options, const char *value) {
+  static const char *const names[] = {"auto", "native", "xnnpack", "reference",
+                                      NULL};
+  int index = find_name(value, names);
+  options->session.engine = (pph_engine)(index < 0 ? 0 : index);
+  return index >= 0;
+}
+
+static bool apply_accuracy(tool_options *options, const char *value) {
+  static const char *const names[] = {"normal", "high", "exact", NULL};
+  int index = find_name(value, names);
+  options->session.accuracy = (pph_accuracy)(index < 0 ? 0 : index);
+  return index >= 0;
+}
+
+static bool apply_polyphase(tool_options *options, const char *value) {
+  static const char *const names[] = {"auto", "always", "never", NULL};
+  int index = find_name(value, names);
+  options->session.lowering = (pph_lowering)(index < 0 ? 0 : index);
+  return index >= 0;
+}
+
+static bool apply_no_optimize(tool_options *options, const char *value) {
+  (void)value;
+  options->session.optimize = false;
+  return true;
+}
+
+static bool apply_dump(tool_options *options, const char *value) {
+  options->session.dump = value;
+  return true;
+}
+
+static bool add_pair(option_pairs *pairs, const char *value) {
+  if (pairs->count == MAX_PAIRS || !strchr(value, '='))
+    return false;
+  pairs->texts[pairs->count++] = value;
+  return true;
+}
+
+static bool apply_input(tool_options *options, const char *value) {
+  return add_pair(&options->inputs, value);
+}
+
+static bool apply_shape(tool_options *options, const char *value) {
+  return add_pair(&options->shapes, value);
+}
+
+static bool apply_output(tool_options *options, const char *value) {
+  options->output = value;
+  return value[0] != 0;
+}
+
+static bool apply_output_dir(tool_options *options, const char *value) {
+  options->output_dir = value;
+  return value[0] != 0;
+}
+
+static bool apply_op(tool_options *options, const char *value) {
+  options->op = value;
+  return true;
+}
+
+static bool apply_scale(tool_options *options, const char *value) {
+  double number;
+  bool ok = parse_number(value, -1e9, 1e9, &number);
+  options->range.scale = (float)number;
+  return ok;
+}
+
+/* One number for all channels, or one per channel between commas. */
+static bool parse_channels(const char *value, float *channels) {
+  int count = 0;
+  while (count < 4) {
+    char *end;
+    channels[count++] = strtof(value, &end);
+    if (end == value)
+      return false;
+    value = end + 1;
+    if (*end == 0)
+      break;
+    if (*end != ',')
+      return false;
+  }
+  for (int i = count; i < 4; i++)
+    channels[i] = channels[count == 1 ? 0 : count - 1];
+  return true;
+}
+
+static bool apply_mean(tool_options *options, const char *value) {
+  return parse_channels(value, options->range.mean);
+}
+
+static bool apply_std(tool_options *options, const char *value) {
+  if (!parse_channels(value, options->range.deviation))
+    return false;
+  for (int i = 0; i < 4; i++)
+    if (options->range.deviation[i] == 0)
+      return false;
+  return true;
+}
+
+static bool apply_compare(tool_options *options, const char *value) {
+  (void)value;
+  options->compare = true;
+  return true;
+}
+
+static bool apply_seconds(tool_options *options, const char *value) {
+  return parse_number(value, 0.001, 3600, &options->seconds);
+}
+
+static bool apply_absolute(tool_options *options, const char *value) {
+  return parse_number(value, 0, 1e30, &options->absolute);
+}
+
+static bool apply_relative(tool_options *options, const char *value) {
+  return parse_number(value, 0, 1e30, &options->relative);
+}
+
+static bool apply_max_memory(tool_options *options, const char *value) {
+  double mebibytes;
+  if (!parse_number(value, 1, 1e9, &mebibytes))
+    return false;
+  options->limits.heap_bytes = (uint64_t)(mebibytes * 1024 * 1024);
+  return true;
+}
+
+static const struct {
+  const char *name, *argument;
+  char letter; /* short form, or 0 */
+  apply_fn apply;
+  const char *help;
+} rows[] = {
+    {"help", NULL, 'h', apply_help, "this text"},
+    {"json", NULL, 0, apply_json, "one JSON object instead of a table"},
+    {"threads", "N", 't', apply_threads,
+     "threads, 0 for one per processor (default 1)"},
+    {"engine", "auto|native|xnnpack|reference", 0, apply_engine,
+     "what computes the nodes (default auto)"},
+    {"accuracy", "exact|high|normal", 0, apply_accuracy,
+     "how accurate results must be (default normal)"},
+    {"polyphase", "auto|always|never", 0, apply_polyphase,
+     "when upsampling nodes become phases (default auto: where faster)"},
+    {"no-optimize", NULL, 0, apply_no_optimize,
+     "run the graph as it is in the file"},
+    {"dump", "PASS|all", 0, apply_dump,
+     "print the graph's text form to stderr after a pass"},
+    {"input", "NAME=FILE.npy", 'i', apply_input,
+     "an input, by name or position (0=x.npy); may be repeated"},
+    {"shape", "NAME=1x3x64x64", 0, apply_shape,
+     "an input's shape where no file is given (unknown sizes: 64)"},
+    {"output", "FILE", 'o', apply_output,
+     "where to write output 0: .png, .npy or .wav"},
+    {"output-dir", "DIR", 0, apply_output_dir,
+     "a folder that gets OUTPUTNAME.npy of every output"},
+    {"scale", "S", 0, apply_scale,
+     "picture in: value = (pixel * S - mean) / std (default 1/255)"},
+    {"mean", "M[,M,M]", 0, apply_mean, "see --scale (default 0)"},
+    {"std", "D[,D,D]", 0, apply_std, "see --scale (default 1)"},
+    {"op", "DESCRIPTOR", 0, apply_op,
+     "one operator: \"f32 n1 g128 ci128 co128 i128x128 k4x4 s2x2 d1x1 "
+     "p1,1,1,1\""},
+    {"compare", NULL, 0, apply_compare,
+     "upsampling nodes beside XNNPACK's own deconvolution"},
+    {"seconds", "S", 0, apply_seconds,
+     "time to measure each candidate (default 1)"},
+    {"atol", "A", 0, apply_absolute, "absolute tolerance (default 1e-4)"},
+    {"rtol", "R", 0, apply_relative, "relative tolerance (default 1e-4)"},
+    {"max-memory", "MIB", 0, apply_max_memory,
+     "refuse to take more memory than this (default 16384)"},
+};
+enum { ROWS = sizeof rows / sizeof *rows, FIRST_VALUE = 256 };
+
+static bool accepts(const tool_command *command, const char *name) {
+  char word[32];
+  snprintf(word, sizeof word, " %s ", name);
+  return strcmp(name, "help") == 0 || strstr(command->accepts, word);
+}
+
+static void set_defaults(tool_options *options) {
+  *options = (tool_options){
+      .range = {.scale = 1.0f / 255, .deviation = {1, 1, 1, 1}},
+      .seconds = 1,
+      .absolute = 1e-4,
+      .relative = 1e-4};
+  pph_session_options_init(&options->session);
+  pph_limits_init(&options->limits);
+}
+
+static bool usage_error(const tool_command *command, const char *text,
+                        const char *value) {
+  fprintf(stderr,
+          "polyphase %s: %s%s%s\n"
+          "usage: polyphase %s %s\n"
+          "More: polyphase %s --help\n",
+          command->name, text, value ? " " : "", value ? value : "",
+          command->name, command->arguments, command->name);
+  return false;
+}
+
+static int build_long_options(const tool_command *command,
+                              struct option *longs, char *shorts) {
+  int count = 0;
+  *shorts++ = ':';
+  for (int i = 0; i < ROWS; i++) {
+    if (!accepts(command, rows[i].name))
+      continue;
+    longs[count++] = (struct option){
+        rows[i].name, rows[i].argument ? required_argument : no_argument, NULL,
+        FIRST_VALUE + i};
+    if (rows[i].letter) {
+      *shorts++ = rows[i].letter;
+      if (rows[i].argument)
+        *shorts++ = ':';
+    }
+  }
+  longs[count] = (struct option){0};
+  *shorts = 0;
+  return count;
+}
+
+static int find_row(int value) {
+  if (value >= FIRST_VALUE)
+    return value - FIRST_VALUE;
+  for (int i = 0; i < ROWS; i++)
+    if (rows[i].letter == value)
+      return i;
+  return -1;
+}
+
+bool tool_options_parse(const tool_command *command, int argc, char **argv,
+                        tool_options *options) {
+  struct option longs[ROWS + 1];
+  char shorts[2 * ROWS + 2];
+  set_defaults(options);
+  build_long_options(command, longs, shorts);
+  opterr = 0;
+  optind = 1;
+  int value;
+  while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+    if (value == '?')
+      return usage_error(command, "unknown option", argv[optind - 1]);
+    if (value == ':')
+      return usage_error(command, "an argument is missing after",
+                         argv[optind - 1]);
+    int row = find_row(value);
+    if (!rows[row].apply(options, optarg)) {
+      char text[160];
+      snprintf(text, sizeof text, "--%s takes %s, not", rows[row].name,
+               rows[row].argument);
+      return usage_error(command, text, optarg);
+    }
+  }
+  options->session.limits = &options->limits;
+  options->arguments = argv + optind;
+  options->argument_count = argc - optind;
+  if (options->help)
+    return true;
+  if (options->argument_count < command->min_arguments)
+    return usage_error(command, "too few arguments", NULL);
+  if (options->argument_count > command->max_arguments)
+    return usage_error(command, "unexpected argument",
+                       options->arguments[command->max_arguments]);
+  return true;
+}
+
+void tool_options_print_help(const tool_command *command) {
+  printf("usage: polyphase %s %s\n\n%s\n\noptions:\n", command->name,
+         command->arguments, command->summary);
+  for (int i = 0; i < ROWS; i++) {
+    if (!accepts(command, rows[i].name))
+      continue;
+    char left[80];
+    char letter[8] = "";
+    if (rows[i].letter)
+      snprintf(letter, sizeof letter, "-%c, ", rows[i].letter);
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, rows[i].name,
+             rows[i].argument ? " " : "",
+             rows[i].argument ? rows[i].argument : "");
+    if (strlen(left) > 28)
+      printf("  %s\n  %-28s  %s\n", left, "", rows[i].help);
+    else
+      printf("  %-28s  %s\n", left, rows[i].help);
+  }
+}
+
+int tool_fail(const pph_error *error) {
+  fprintf(stderr, "polyphase: %s: %s%s%s\n", pph_status_name(error->status),
+          error->where, error->where[0] ? ": " : "", error->message);
+  switch (error->status) {
+  case PPH_OK:
+    return EXIT_DONE;
+  case PPH_INVALID_ARGUMENT:
+    return EXIT_USAGE;
+  case PPH_BAD_MODEL:
+  case PPH_IO_FAILED:
+    return EXIT_BAD_FILE;
+  case PPH_UNSUPPORTED:
+    return EXIT_UNSUPPORTED;
+  case PPH_LIMIT_EXCEEDED:
+  case PPH_OUT_OF_MEMORY:
+    return EXIT_LIMIT;
+  }
+  return EXIT_USAGE;
+}

@@ -1,0 +1,73 @@
+/* The command: a table of commands. */
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+
+#define SESSION_OPTIONS                                                        \
+  " json threads engine accuracy polyphase no-optimize dump max-memory "
+
+static const tool_command commands[] = {
+    {"run", "MODEL [PICTURE] [-o FILE] [--input NAME=FILE.npy]...",
+     "Runs a model once. A picture (PNG or JPEG) serves a model with one picture"
+     "\ninput; other inputs are .npy files. Without -o or --output-dir a summary"
+     "\nof the outputs is printed.",
+     SESSION_OPTIONS " input output output-dir scale mean std ", 1, 2, cmd_run},
+    {"check", "MODEL_A MODEL_B [--input NAME=FILE.npy]...",
+     "Runs two models on the same inputs (random ones where none are given) and"
+     "\ncompares every output element: |a-b| <= atol + rtol*|b|. Exit 0 when they"
+     "\nagree, 1 when not.",
+     SESSION_OPTIONS " input shape atol rtol ", 2, 2, cmd_check},
+    {"info", "MODEL [--shape NAME=1x3x64x64]...",
+     "Prints inputs, outputs, and for every upsampling node what it becomes and"
+     "\nwhy; with --json all nodes.",
+     SESSION_OPTIONS " input shape ", 1, 1, cmd_info},
+    {"bench", "MODEL | --op DESCRIPTOR",
+     "Measures the time per node of a model, or every algorithm that runs one"
+     "\noperator, each verified before it is timed and all interleaved.",
+     SESSION_OPTIONS " input shape op compare seconds ", 0, 1, cmd_bench},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_overview(FILE *file) {
+  fprintf(file, "usage: polyphase COMMAND ...\n\n"
+                "Runs neural nets that upsample fast on CPUs.\n\ncommands:\n");
+  for (int i = 0; i < COMMANDS; i++)
+    fprintf(file, "  %-6s %s\n", commands[i].name, commands[i].arguments);
+  fprintf(file,
+          "\npolyphase COMMAND --help tells more; polyphase --version.\n"
+          "Exit: 0 done, 1 the answer is no, 2 bad usage, 3 bad model or "
+          "file,\n4 unsupported, 5 out of memory or over a limit.\n");
+}
+
+static int run_command(const tool_command *command, int argc, char **argv) {
+  tool_options options;
+  if (!tool_options_parse(command, argc, argv, &options))
+    return EXIT_USAGE;
+  if (options.help) {
+    tool_options_print_help(command);
+    return EXIT_DONE;
+  }
+  return command->run(&options);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    print_overview(stderr);
+    return EXIT_USAGE;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    print_overview(stdout);
+    return EXIT_DONE;
+  }
+  if (strcmp(argv[1], "--version") == 0) {
+    printf("polyphase %s\n", pph_version());
+    return EXIT_DONE;
+  }
+  for (int i = 0; i < COMMANDS; i++)
+    if (strcmp(argv[1], commands[i].name) == 0)
+      return run_command(&commands[i], argc - 1, argv + 1);
+  fprintf(stderr, "polyphase: unknown command \"%s\"\n", argv[1]);
+  print_overview(stderr);
+  return EXIT_USAGE;
+}

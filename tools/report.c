@@ -1,0 +1,392 @@
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "json.h"
+#include "table.h"
+
+static void add_shape(table *rows, const pph_shape *shape) {
+  char text[128];
+  table_add(rows, pph_shape_text(shape, text, sizeof text));
+}
+
+static void json_shape(json_writer *json, const char *key,
+                       const pph_shape *shape) {
+  json_begin_array(json, key);
+  for (int32_t i = 0; i < shape->rank; i++)
+    json_integer(json, NULL, shape->dims[i]);
+  json_end_array(json);
+}
+
+static void finish_table(table *rows) {
+  table_print(rows, stdout);
+  table_clear(rows);
+}
+
+/* bench MODEL */
+
+static void print_bench_json(const report_bench *bench) {
+  json_writer json;
+  json_init(&json, stdout);
+  json_begin_object(&json, NULL);
+  json_text(&json, "model", bench->model);
+  json_integer(&json, "threads", bench->threads);
+  json_number(&json, "us", bench->us);
+  json_number(&json, "us_min", bench->us_min);
+  json_integer(&json, "peak_bytes", (int64_t)bench->plan.peak_bytes);
+  json_integer(&json, "transposes", bench->plan.transposes);
+  json_begin_array(&json, "nodes");
+  for (uint32_t i = 0; i < bench->step_count; i++) {
+    const report_step *step = &bench->steps[i];
+    json_begin_object(&json, NULL);
+    json_text(&json, "name", step->info.name);
+    json_text(&json, "kind", step->info.kind);
+    json_shape(&json, "output_shape", &step->info.output_shape);
+    json_text(&json, "algorithm", step->info.algorithm);
+    json_number(&json, "us", step->us);
+    json_number(&json, "gflops", step->gflops);
+    json_end_object(&json);
+  }
+  json_end_array(&json);
+  json_end_object(&json);
+}
+
+void report_print_bench(const report_bench *bench, bool json) {
+  if (json) {
+    print_bench_json(bench);
+    return;
+  }
+  static const char *const heads[] = {"node",      "kind", "output",
+                                      "algorithm", "us",   "%",
+                                      "GFLOP/s"};
+  table rows;
+  table_init(&rows, heads, "llllrrr");
+  double sum = 0;
+  for (uint32_t i = 0; i < bench->step_count; i++)
+    sum += bench->steps[i].us;
+  for (uint32_t i = 0; i < bench->step_count; i++) {
+    const report_step *step = &bench->steps[i];
+    table_add(&rows, step->info.name);
+    table_add(&rows, step->info.kind);
+    add_shape(&rows, &step->info.output_shape);
+    table_add(&rows, step->info.algorithm);
+    table_add_format(&rows, "%.1f", step->us);
+    table_add_format(&rows, "%.1f", sum > 0 ? 100 * step->us / sum : 0);
+    if (step->gflops > 0)
+      table_add_format(&rows, "%.1f", step->gflops);
+    else
+      table_add(&rows, "");
+  }
+  finish_table(&rows);
+  printf("%s: median %.0f us, least %.0f us, %u threads, %.1f MiB at most, "
+         "%u transposes\n",
+         bench->model, bench->us, bench->us_min, bench->threads,
+         (double)bench->plan.peak_bytes / (1 << 20), bench->plan.transposes);
+}
+
+/* bench --op */
+
+static void print_operator_json(const operator_bench *bench) {
+  char descriptor[256];
+  json_writer json;
+  json_init(&json, stdout);
+  json_begin_object(&json, NULL);
+  json_text(&json, "op",
+            pph_problem_print(&bench->problem, descriptor, sizeof descriptor));
+  json_integer(&json, "threads", bench->threads);
+  json_number(&json, "peak_gflops", bench->peak_gflops);
+  json_number(&json, "memcpy_us", bench->memcpy_us);
+  json_text(&json, "chosen", bench->candidates[bench->chosen].name);
+  json_begin_array(&json, "candidates");
+  for (uint32_t i = 0; i < bench->count; i++) {
+    const bench_candidate *one = &bench->candidates[i];
+    json_begin_object(&json, NULL);
+    json_text(&json, "name", one->name);
+    json_bool(&json, "verified", one->verified);
+    json_number(&json, "us", one->median);
+    json_number(&json, "us_min", one->least);
+    json_number(&json, "gflops",
+                one->median > 0 ? bench->flops / one->median * 1e-3 : 0);
+    json_end_object(&json);
+  }
+  json_end_array(&json);
+  json_end_object(&json);
+}
+
+void report_print_operator(const operator_bench *bench, bool json) {
+  if (json) {
+    print_operator_json(bench);
+    return;
+  }
+  static const char *const heads[] = {"algorithm", "median us", "least us",
+                                      "GFLOP/s",   "% of peak", "times",
+                                      "right"};
+  char descriptor[256];
+  table rows;
+  table_init(&rows, heads, "lrrrrrl");
+  double slowest = 0;
+  for (uint32_t i = 0; i < bench->count; i++)
+    if (bench->candidates[i].median > slowest)
+      slowest = bench->candidates[i].median;
+  for (uint32_t i = 0; i < bench->count; i++) {
+    const bench_candidate *one = &bench->candidates[i];
+    double gflops = one->median > 0 ? bench->flops / one->median * 1e-3 : 0;
+    table_add(&rows, one->name);
+    table_add_format(&rows, "%.1f", one->median);
+    table_add_format(&rows, "%.1f", one->least);
+    table_add_format(&rows, "%.1f", gflops);
+    table_add_format(&rows, "%.0f",
+                     bench->peak_gflops > 0
+                         ? 100 * gflops / bench->peak_gflops / bench->threads
+                         : 0);
+    table_add_format(&rows, "%.2fx",
+                     one->median > 0 ? slowest / one->median : 0);
+    table_add_format(&rows, one->verified ? "yes" : "NO: off by %g",
+                     one->worst);
+  }
+  printf("%s\n",
+         pph_problem_print(&bench->problem, descriptor, sizeof descriptor));
+  finish_table(&rows);
+  printf("peak %.1f GFLOP/s a core, memcpy of the output %.1f us, %u threads, "
+         "fastest %s\n",
+         bench->peak_gflops, bench->memcpy_us, bench->threads,
+         bench->candidates[bench->chosen].name);
+}
+
+/* bench --compare: rows are kept between begin and end. */
+
+static table compared_rows;
+static json_writer compared_json;
+
+void report_begin_compared(bool json) {
+  static const char *const heads[] = {"upsampling node", "became",
+                                      "before us",       "after us",
+                                      "gain",            "why"};
+  if (json) {
+    json_init(&compared_json, stdout);
+    json_begin_object(&compared_json, NULL);
+    json_begin_array(&compared_json, "nodes");
+  } else {
+    table_init(&compared_rows, heads, "llrrrl");
+  }
+}
+
+static void json_times(const report_compared *row) {
+  json_number(&compared_json, "before_us", row->before);
+  json_number(&compared_json, "after_us", row->after);
+}
+
+static void table_times(const report_compared *row) {
+  table_add_format(&compared_rows, "%.0f", row->before);
+  table_add_format(&compared_rows, "%.0f", row->after);
+  table_add_format(&compared_rows, "%.2fx",
+                   row->after > 0 ? row->before / row->after : 0);
+}
+
+void report_print_compared(const report_compared *row, bool json) {
+  if (json) {
+    json_begin_object(&compared_json, NULL);
+    json_text(&compared_json, "name", row->name);
+    json_text(&compared_json, "kind", row->kind);
+    json_text(&compared_json, "lowered", row->lowered);
+    json_text(&compared_json, "reason", row->reason);
+    json_times(row);
+    json_end_object(&compared_json);
+    return;
+  }
+  table_add_format(&compared_rows, "%s (%s)", row->name, row->kind);
+  table_add(&compared_rows, row->lowered ? row->lowered : "left alone");
+  table_times(row);
+  table_add(&compared_rows, row->reason);
+}
+
+void report_end_compared(const report_compared *whole, bool json) {
+  if (json) {
+    json_end_array(&compared_json);
+    json_begin_object(&compared_json, "whole");
+    json_times(whole);
+    json_end_object(&compared_json);
+    json_end_object(&compared_json);
+    return;
+  }
+  table_add(&compared_rows, whole->name);
+  table_add(&compared_rows, "");
+  table_times(whole);
+  table_add(&compared_rows, "");
+  finish_table(&compared_rows);
+  printf("before: XNNPACK's own deconvolution\n");
+}
+
+/* check */
+
+static table check_rows;
+static json_writer check_json;
+
+void report_begin_check(bool json) {
+  static const char *const heads[] = {"output", "elements", "different",
+                                      "largest difference", "at"};
+  if (json) {
+    json_init(&check_json, stdout);
+    json_begin_object(&check_json, NULL);
+    json_begin_array(&check_json, "outputs");
+  } else {
+    table_init(&check_rows, heads, "lrrrr");
+  }
+}
+
+void report_print_check(const report_check *row, bool json) {
+  if (json) {
+    json_begin_object(&check_json, NULL);
+    json_text(&check_json, "name", row->name);
+    json_bool(&check_json, "same_shape", row->same_shape);
+    json_integer(&check_json, "elements", (int64_t)row->elements);
+    json_integer(&check_json, "different", (int64_t)row->different);
+    json_number(&check_json, "largest_difference", row->worst);
+    json_end_object(&check_json);
+    return;
+  }
+  table_add(&check_rows, row->name);
+  table_add_format(&check_rows, "%zu", row->elements);
+  if (row->same_shape)
+    table_add_format(&check_rows, "%zu", row->different);
+  else
+    table_add(&check_rows, "other shape or type");
+  table_add_format(&check_rows, "%g", row->worst);
+  table_add_format(&check_rows, "%zu", row->worst_at);
+}
+
+void report_end_check(bool same, bool json) {
+  if (json) {
+    json_end_array(&check_json);
+    json_bool(&check_json, "same", same);
+    json_end_object(&check_json);
+    return;
+  }
+  finish_table(&check_rows);
+  printf("%s\n", same ? "the outputs agree" : "the outputs differ");
+}
+
+/* info */
+
+static void shape_with_names(const pph_value_info *info, char *text,
+                             size_t size) {
+  size_t at = 0;
+  if (info->shape.rank < 0) {
+    snprintf(text, size, "unknown");
+    return;
+  }
+  snprintf(text, size, "[");
+  at = 1;
+  for (int32_t i = 0; i < info->shape.rank && at < size; i++) {
+    const char *comma = i ? "," : "";
+    const char *name = info->dim_names[i] ? info->dim_names[i] : "?";
+    int n = info->shape.dims[i] < 0
+                ? snprintf(text + at, size - at, "%s%s", comma, name)
+                : snprintf(text + at, size - at, "%s%lld", comma,
+                           (long long)info->shape.dims[i]);
+    at += (size_t)n;
+  }
+  if (at < size)
+    snprintf(text + at, size - at, "]");
+}
+
+static void json_values(json_writer *json, const char *key,
+                        const pph_model *model, bool inputs) {
+  uint32_t count = inputs ? pph_model_input_count(model)
+                          : pph_model_output_count(model);
+  json_begin_array(json, key);
+  for (uint32_t i = 0; i < count; i++) {
+    pph_value_info info =
+        inputs ? pph_model_input(model, i) : pph_model_output(model, i);
+    json_begin_object(json, NULL);
+    json_text(json, "name", info.name);
+    json_text(json, "type", pph_dtype_name(info.type));
+    json_shape(json, "shape", &info.shape);
+    json_end_object(json);
+  }
+  json_end_array(json);
+}
+
+/* The note about the upsampling node that a step came from. */
+static pph_note_info find_note(const pph_session *session, const char *name) {
+  uint32_t notes = pph_session_plan(session).notes;
+  for (uint32_t i = 0; i < notes; i++) {
+    pph_note_info note = pph_session_note(session, i);
+    if (strcmp(note.name, name) == 0)
+      return note;
+  }
+  return (pph_note_info){0};
+}
+
+static void print_info_json(const pph_model *model,
+                            const pph_session *session) {
+  json_writer json;
+  pph_plan_info plan = pph_session_plan(session);
+  json_init(&json, stdout);
+  json_begin_object(&json, NULL);
+  json_values(&json, "inputs", model, true);
+  json_values(&json, "outputs", model, false);
+  json_integer(&json, "transposes", plan.transposes);
+  json_integer(&json, "block_bytes", (int64_t)plan.block_bytes);
+  json_begin_array(&json, "nodes");
+  for (uint32_t i = 0; i < plan.steps; i++) {
+    pph_step_info step = pph_session_step(session, i);
+    pph_note_info note = find_note(session, step.name);
+    json_begin_object(&json, NULL);
+    json_text(&json, "name", step.name);
+    json_text(&json, "kind", step.kind);
+    json_text(&json, "algorithm", step.algorithm);
+    json_shape(&json, "output_shape", &step.output_shape);
+    json_text(&json, "lowered", note.lowered);
+    json_text(&json, "reason", note.reason);
+    json_end_object(&json);
+  }
+  json_end_array(&json);
+  json_end_object(&json);
+}
+
+static void print_values(const char *title, const pph_model *model,
+                         bool inputs) {
+  uint32_t count = inputs ? pph_model_input_count(model)
+                          : pph_model_output_count(model);
+  for (uint32_t i = 0; i < count; i++) {
+    pph_value_info info =
+        inputs ? pph_model_input(model, i) : pph_model_output(model, i);
+    char text[256];
+    shape_with_names(&info, text, sizeof text);
+    printf("%-7s %s  %s %s\n", i ? "" : title, info.name,
+           pph_dtype_name(info.type), text);
+  }
+}
+
+void report_print_info(const pph_model *model, const pph_session *session,
+                       bool json) {
+  if (json) {
+    print_info_json(model, session);
+    return;
+  }
+  pph_plan_info plan = pph_session_plan(session);
+  print_values("inputs", model, true);
+  print_values("outputs", model, false);
+  printf("steps   %u, of which %u transposes; block of %.1f MiB\n\n",
+         plan.steps, plan.transposes,
+         (double)plan.block_bytes / (1 << 20));
+  if (!plan.notes) {
+    printf("no upsampling nodes\n");
+    return;
+  }
+  static const char *const heads[] = {"upsampling node", "kind", "became",
+                                      "why"};
+  table rows;
+  table_init(&rows, heads, "llll");
+  for (uint32_t i = 0; i < plan.notes; i++) {
+    pph_note_info note = pph_session_note(session, i);
+    table_add(&rows, note.name);
+    table_add(&rows, note.kind);
+    table_add(&rows, note.lowered ? note.lowered : "left alone");
+    table_add(&rows, note.reason);
+  }
+  finish_table(&rows);
+}
