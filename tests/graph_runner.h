@@ -1,0 +1,40 @@
+/* Evaluating whole graphs with the reference evaluator, and small helpers that
+   tests of passes need. */
+#ifndef GRAPH_RUNNER_H
+#define GRAPH_RUNNER_H
+
+#include "pass/pass.h"
+#include "test_support.h"
+
+typedef struct graph_results {
+  pph_heap *heap;
+  pph_tensor *tensors; /* one per graph output */
+  uint32_t count;
+} graph_results;
+
+/* Runs every node in order. Shapes must have been inferred. `inputs` in the
+   graph's order. Release also after failure. */
+PPH_NODISCARD pph_status graph_run(const pph_graph *graph,
+                                   const pph_tensor *inputs,
+                                   graph_results *results, pph_error *error);
+void graph_results_release(graph_results *results);
+
+/* Parses text into an initialised graph or fails the test. */
+void graph_parse(pph_graph *graph, pph_heap *heap, const char *text);
+
+/* Inputs of the graph filled with small integers (f32, i64, ...), blocks of
+   `heap`; release with graph_inputs_release. */
+pph_tensor *graph_inputs_make(const pph_graph *graph, pph_heap *heap,
+                              test_random *random);
+void graph_inputs_release(const pph_graph *graph, pph_heap *heap,
+                          pph_tensor *inputs);
+
+/* The largest difference relative to 1 + |expected| over all f32 outputs;
+   infinity when shapes, types or (for other types) elements differ. */
+double graph_results_distance(const graph_results *expected,
+                              const graph_results *found);
+
+/* Number of nodes of a kind. */
+uint32_t graph_count(const pph_graph *graph, pph_node_kind kind);
+
+#endif
