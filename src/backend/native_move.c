@@ -74,6 +74,8 @@ static bool grow(builder *b) {
 
 static bool add(builder *b, uint32_t source, uint32_t target,
                 pph_strided_copy *copy) {
+  if (!b->heap) /* only asked whether it can be done */
+    return ++b->move->count <= MAX_PARTS;
   if (b->move->count == b->move->capacity && !grow(b))
     return false;
   copy->element_size = pph_dtype_size(output_value(b, target)->type);
@@ -379,9 +381,7 @@ void pph_move_release(pph_heap *heap, pph_move *move) {
 
 bool pph_move_supports(const pph_graph *graph, const pph_node *node) {
   pph_move move;
-  bool made = pph_move_make(graph, node, graph->heap, &move);
-  pph_move_release(graph->heap, &move);
-  return made;
+  return pph_move_make(graph, node, NULL, &move);
 }
 
 bool pph_move_is_alias(const pph_graph *graph, const pph_node *node,

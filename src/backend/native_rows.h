@@ -19,12 +19,13 @@ typedef struct pph_move {
 /* Describes a MOVE node, DepthToSpace or SpaceToDepth as copies between the
    values' layouts. False when the node is no such thing (a constant that it
    needs is missing, a padding mode, too many parts). Allocates from heap;
-   pph_move_release frees, also after a failure. */
+   pph_move_release frees, also after a failure. With heap NULL only answers,
+   and keeps nothing. */
 bool pph_move_make(const pph_graph *graph, const pph_node *node,
                    pph_heap *heap, pph_move *move);
 void pph_move_release(pph_heap *heap, pph_move *move);
 
-/* Whether pph_move_make would succeed; takes no memory that it keeps. */
+/* Whether pph_move_make would succeed; takes no memory. */
 bool pph_move_supports(const pph_graph *graph, const pph_node *node);
 
 /* The whole node is one copy that changes nothing. */
