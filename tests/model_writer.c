@@ -55,8 +55,7 @@ void model_put_text(model_bytes *bytes, unsigned field, const char *text) {
   model_put_bytes(bytes, field, text, strlen(text));
 }
 
-void model_put_message(model_bytes *bytes, unsigned field,
-                       model_bytes *part) {
+void model_put_message(model_bytes *bytes, unsigned field, model_bytes *part) {
   model_put_bytes(bytes, field, part->data, part->length);
   model_bytes_free(part);
 }
@@ -72,10 +71,10 @@ typedef struct element_type {
 } element_type;
 
 static const element_type element_types[] = {
-    {"f32", 1, 4, 4, 'f'},  {"u8", 2, 1, 5, 'i'},   {"i8", 3, 1, 5, 'i'},
-    {"u16", 4, 2, 5, 'i'},  {"i16", 5, 2, 5, 'i'},  {"i32", 6, 4, 5, 'i'},
-    {"i64", 7, 8, 7, 'i'},  {"str", 8, 1, 6, 'i'},  {"bool", 9, 1, 5, 'i'},
-    {"f16", 10, 2, 5, 'i'}, {"f64", 11, 8, 10, 'd'}, {"u32", 12, 4, 11, 'i'},
+    {"f32", 1, 4, 4, 'f'},   {"u8", 2, 1, 5, 'i'},    {"i8", 3, 1, 5, 'i'},
+    {"u16", 4, 2, 5, 'i'},   {"i16", 5, 2, 5, 'i'},   {"i32", 6, 4, 5, 'i'},
+    {"i64", 7, 8, 7, 'i'},   {"str", 8, 1, 6, 'i'},   {"bool", 9, 1, 5, 'i'},
+    {"f16", 10, 2, 5, 'i'},  {"f64", 11, 8, 10, 'd'}, {"u32", 12, 4, 11, 'i'},
     {"u64", 13, 8, 11, 'i'}, {"bf16", 16, 2, 5, 'i'},
 };
 

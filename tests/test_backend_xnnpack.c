@@ -199,6 +199,24 @@ static void test_pooling_refusals(void **state) {
   }
 }
 
+/* Where XNNPACK's windows spoil each other's padding. */
+static void test_pooling_dilated_height(void **state) {
+  test_random random = {test_seed("pooling_dilated_height")};
+  for (int64_t pad = 0; pad < 2; pad++) {
+    trial t;
+    tally count = {0};
+    begin(&t, &random);
+    add_input(&t, DIMS(1, 2, 5, 6), PPH_LAYOUT_CHANNELS_LAST);
+    add_node(&t, PPH_NODE_MAX_POOL);
+    set_ints(&t, PPH_ATTR_KERNEL_SHAPE, (int64_t[]){3, 3}, 2);
+    set_ints(&t, PPH_ATTR_DILATIONS, (int64_t[]){2, 1}, 2);
+    set_ints(&t, PPH_ATTR_PADS, (int64_t[]){1, pad, 1, pad}, 4);
+    judge(&t, "xnnpack.max_pooling", &count);
+    assert_int_equal(count.legal, 1);
+    assert_int_equal(count.ran, pad == 0);
+  }
+}
+
 static void test_global_average_pool(void **state) {
   test_random random = {test_seed("global_average_pool")};
   tally count = {0};
@@ -642,6 +660,7 @@ int main(void) {
       cmocka_unit_test(test_conv_transpose_cases),
       cmocka_unit_test(test_pooling),
       cmocka_unit_test(test_pooling_refusals),
+      cmocka_unit_test(test_pooling_dilated_height),
       cmocka_unit_test(test_global_average_pool),
       cmocka_unit_test(test_unary),
       cmocka_unit_test(test_binary),

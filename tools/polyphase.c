@@ -9,22 +9,23 @@
 
 static const tool_command commands[] = {
     {"run", "MODEL [PICTURE] [-o FILE] [--input NAME=FILE.npy]...",
-     "Runs a model once. A picture (PNG or JPEG) serves a model with one picture"
-     "\ninput; other inputs are .npy files. Without -o or --output-dir a summary"
-     "\nof the outputs is printed.",
-     SESSION_OPTIONS " input output output-dir scale mean std ", 1, 2, cmd_run},
+     "Runs a model once. A picture (PNG or JPEG) serves a model with one\n"
+     "picture input; other inputs are .npy files. Without -o or --output-dir\n"
+     "a summary of the outputs is printed.",
+     SESSION_OPTIONS " input output output-dir scale mean std ", 1, 2,
+     cmd_run},
     {"check", "MODEL_A MODEL_B [--input NAME=FILE.npy]...",
-     "Runs two models on the same inputs (random ones where none are given) and"
-     "\ncompares every output element: |a-b| <= atol + rtol*|b|. Exit 0 when they"
-     "\nagree, 1 when not.",
+     "Runs two models on the same inputs (random ones where none are given)\n"
+     "and compares every output element: |a-b| <= atol + rtol*|b|. Exit 0\n"
+     "when they agree, 1 when not.",
      SESSION_OPTIONS " input shape atol rtol ", 2, 2, cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
-     "Prints inputs, outputs, and for every upsampling node what it becomes and"
-     "\nwhy; with --json all nodes.",
+     "Prints inputs, outputs, and for every upsampling node what it becomes\n"
+     "and why; with --json all nodes.",
      SESSION_OPTIONS " input shape ", 1, 1, cmd_info},
     {"bench", "MODEL | --op DESCRIPTOR",
-     "Measures the time per node of a model, or every algorithm that runs one"
-     "\noperator, each verified before it is timed and all interleaved.",
+     "Measures the time per node of a model, or every algorithm that runs\n"
+     "one operator, each verified before it is timed and all interleaved.",
      SESSION_OPTIONS " input shape op compare seconds ", 0, 1, cmd_bench},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

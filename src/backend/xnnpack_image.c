@@ -67,19 +67,21 @@ static bool find_corners(const pph_graph *graph, const pph_node *node,
   const pph_attribute_key key = PPH_ATTR_COORDINATE_TRANSFORMATION_MODE;
   const char *mode = pph_node_text(node, key, "half_pixel");
   bool pytorch = strcmp(mode, "pytorch_half_pixel") == 0;
+  if (!scales_are_ratios(graph, node))
+    return false;
   image->corners = PPH_XNN_ALIGN_CORNERS;
   if (strcmp(mode, "align_corners") == 0)
-    return true; /* takes no scales */
+    return true;
   image->corners = PPH_XNN_ASYMMETRIC;
   if (strcmp(mode, "asymmetric") == 0)
-    return scales_are_ratios(graph, node);
+    return true;
   image->corners = PPH_XNN_HALF_PIXEL;
   if (strcmp(mode, "half_pixel") != 0 && !pytorch)
     return false;
   for (int i = 0; i < 2; i++) /* there pytorch's takes position 0 */
     if (pytorch && image->output[i] == 1 && image->input[i] > 1)
       return false;
-  return scales_are_ratios(graph, node);
+  return true;
 }
 
 static bool find_resize(const pph_graph *graph, const pph_node *node,

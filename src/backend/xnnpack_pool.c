@@ -36,12 +36,19 @@ static bool find_pooling(const pph_graph *graph, const pph_node *node,
   return pixels > 1 && pixels < INT32_MAX / 2;
 }
 
+/* With dilation along the height only, neighbouring windows share their
+   pointers along the width, and each overwrites the others' replacements. */
+static bool replacements_clash(const pph_xnn_window *window) {
+  return window->dilation[0] > 1 && window->dilation[1] == 1 &&
+         (window->pad_begin[1] || window->pad_end[1]);
+}
+
 static bool find_max_pooling(const pph_graph *graph, const pph_node *node,
                              pph_xnn_window *window) {
   if (!find_pooling(graph, node, window))
     return false;
   if (window->dilation[0] > 1 || window->dilation[1] > 1)
-    return replacement_is_inside(window);
+    return replacement_is_inside(window) && !replacements_clash(window);
   return pph_xnn_windows_touch_input(window);
 }
 

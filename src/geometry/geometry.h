@@ -54,8 +54,11 @@ PPH_NODISCARD pph_status pph_axis_resolve_transposed(pph_axis *axis,
                                                      pph_error *error);
 
 /* The same for an ordinary convolution or (with ceil_mode) a pooling axis:
-   output = floor_or_ceil((input + pads - ((kernel-1)*dilation+1)) / stride) + 1;
+   output = floor_or_ceil((input + pads - ((kernel-1)*dilation+1)) / stride)
+            + 1;
    ceil_mode drops a last window that starts in the end padding, as ONNX does.
+   A padded input shorter than that kernel is PPH_BAD_MODEL; if input is 0,
+   output is 0 instead.
    SAME_*: output = ceil(input / stride). */
 PPH_NODISCARD pph_status pph_axis_resolve_conv(pph_axis *axis,
                                                pph_auto_pad auto_pad,

@@ -128,6 +128,32 @@ int64_t pph_eval_product(const pph_shape *shape, int32_t begin, int32_t end) {
   return product;
 }
 
+static void align_axes(pph_window *window) {
+  int64_t *fields[] = {window->input,  window->output,   window->kernel,
+                       window->stride, window->dilation, window->pad_begin,
+                       window->pad_end};
+  static const int64_t missing[] = {1, 1, 1, 1, 1, 0, 0};
+  uint32_t shift = 3 - window->axes;
+  for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+    for (uint32_t i = 3; i-- > 0;)
+      fields[f][i] = i < shift ? missing[f] : fields[f][i - shift];
+  window->axes = 3;
+}
+
+pph_status pph_eval_find_window(const pph_eval *eval, pph_window *window) {
+  PPH_TRY(pph_shape_find_window(eval->graph, eval->node, window, eval->error));
+  align_axes(window);
+  return PPH_OK;
+}
+
+void pph_eval_split_index(int64_t flat, const int64_t lengths[3],
+                          int64_t index[3]) {
+  for (int i = 2; i >= 0; i--) {
+    index[i] = flat % lengths[i];
+    flat /= lengths[i];
+  }
+}
+
 static float activate(const pph_node *node, float x, float low, float high) {
   if (node->activation == PPH_ACTIVATION_LEAKY_RELU)
     return x < 0 ? low * x : x;
@@ -138,16 +164,16 @@ static float activate(const pph_node *node, float x, float low, float high) {
 static pph_status apply_activation(const pph_eval *eval) {
   const pph_node *node = eval->node;
   const pph_tensor *output = &eval->outputs[0];
-  if (node->activation == PPH_ACTIVATION_NONE)
+  if (node->activation == PPH_ACTIVATION_NONE ||
+      node->outputs[0] == PPH_NO_VALUE)
     return PPH_OK;
   if (output->type != PPH_F32)
     return pph_eval_fail_type(eval, output->type);
   bool clamp = node->activation == PPH_ACTIVATION_CLAMP;
-  float low = clamp ? pph_node_float(node, PPH_ATTR_ACTIVATION_MIN,
-                                     -__builtin_inff())
-                    : pph_node_float(node, PPH_ATTR_ACTIVATION_ALPHA, 0.01f);
-  float high =
-      pph_node_float(node, PPH_ATTR_ACTIVATION_MAX, __builtin_inff());
+  float low =
+      clamp ? pph_node_float(node, PPH_ATTR_ACTIVATION_MIN, -__builtin_inff())
+            : pph_node_float(node, PPH_ATTR_ACTIVATION_ALPHA, 0.01f);
+  float high = pph_node_float(node, PPH_ATTR_ACTIVATION_MAX, __builtin_inff());
   float *y = output->data;
   size_t count = pph_eval_count(output);
   for (size_t i = 0; i < count; i++)

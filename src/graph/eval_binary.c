@@ -13,7 +13,7 @@ typedef int64_t integer_function(int64_t a, int64_t b);
 /* What one pass over two broadcast operands does. */
 typedef struct pair_job {
   const pph_tensor *a, *b, *y;
-  real_function *real;       /* one of these two */
+  real_function *real; /* one of these two */
   integer_function *integer;
 } pair_job;
 
@@ -72,9 +72,7 @@ static double real_mod(double a, double b) {
 static double real_max(double a, double b) {
   return isnan(a) || a > b ? a : b; /* NaN wins */
 }
-static double real_min(double a, double b) {
-  return isnan(a) || a < b ? a : b;
-}
+static double real_min(double a, double b) { return isnan(a) || a < b ? a : b; }
 
 /* Wrapping without undefined behaviour. Divisors are not 0: checked before. */
 static int64_t integer_add(int64_t a, int64_t b) {
@@ -148,8 +146,8 @@ static pair_row find_pair(pph_node_kind kind) {
 
 /* u64 has the bits of int64_t, but not its order. */
 static bool needs_order(pph_node_kind kind) {
-  return kind != PPH_NODE_ADD && kind != PPH_NODE_SUB &&
-         kind != PPH_NODE_MUL && kind != PPH_NODE_EQUAL;
+  return kind != PPH_NODE_ADD && kind != PPH_NODE_SUB && kind != PPH_NODE_MUL &&
+         kind != PPH_NODE_EQUAL;
 }
 
 /* The row's function for the job's element type. */
@@ -183,9 +181,8 @@ static pph_status check_divisors(const pph_eval *eval) {
 }
 
 static pair_job inputs_job(const pph_eval *eval) {
-  return (pair_job){.a = &eval->inputs[0],
-                    .b = &eval->inputs[1],
-                    .y = &eval->outputs[0]};
+  return (pair_job){
+      .a = &eval->inputs[0], .b = &eval->inputs[1], .y = &eval->outputs[0]};
 }
 
 pph_status pph_eval_binary(const pph_eval *eval) {
@@ -263,8 +260,8 @@ pph_status pph_eval_pow(const pph_eval *eval) {
     return pph_eval_fail_type(eval, job.a->type);
   if (pph_dtype_size(job.b->type) == 0 || job.b->type == PPH_BOOL)
     return pph_eval_fail_type(eval, job.b->type);
-  bool integer = pph_number_is_integer(job.a->type) &&
-                 pph_number_is_integer(job.b->type);
+  bool integer =
+      pph_number_is_integer(job.a->type) && pph_number_is_integer(job.b->type);
   job.real = integer ? NULL : pow;
   job.integer = integer ? integer_pow : NULL;
   run_pairs(&job);

@@ -2,34 +2,19 @@
 #include <string.h>
 
 #include "graph/eval_rules.h"
-#include "graph/shape.h"
 
 /* Positions computed at once, and rows of products added at once: what fits
    the caches beside the sums. */
 enum { TILE = 128, CHUNK = 64 };
 
-/* A 1-, 2- or 3-axis window as 3 axes: the missing ones, in front, have length
-   1 everywhere. */
 typedef struct conv_plan {
-  pph_window window; /* its arrays are right-aligned */
-  int64_t inputs, outputs, taps; /* positions of one channel */
+  pph_window window;
+  int64_t inputs, outputs, taps;       /* positions of one channel */
   int64_t group_inputs, group_outputs; /* channels per group */
-  const float *x, *weight, *bias; /* bias may be NULL */
+  const float *x, *weight, *bias;      /* bias may be NULL */
   float *y;
   double *sums, *rows;
 } conv_plan;
-
-static void align_axes(pph_window *window) {
-  int64_t *fields[] = {window->input,     window->output,  window->kernel,
-                       window->stride,    window->dilation, window->pad_begin,
-                       window->pad_end};
-  static const int64_t missing[] = {1, 1, 1, 1, 1, 0, 0};
-  uint32_t shift = 3 - window->axes;
-  for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-    for (uint32_t i = 3; i-- > 0;)
-      fields[f][i] = i < shift ? missing[f] : fields[f][i - shift];
-  window->axes = 3;
-}
 
 static int64_t volume(const int64_t lengths[3]) {
   return lengths[0] * lengths[1] * lengths[2];
@@ -41,8 +26,7 @@ static pph_status make_plan(const pph_eval *eval, conv_plan *plan) {
     if (pph_eval_has(eval, i) && eval->inputs[i].type != PPH_F32)
       return pph_eval_fail_type(eval, eval->inputs[i].type);
   pph_window *window = &plan->window;
-  PPH_TRY(pph_shape_find_window(eval->graph, eval->node, window, eval->error));
-  align_axes(window);
+  PPH_TRY(pph_eval_find_window(eval, window));
   plan->inputs = volume(window->input);
   plan->outputs = volume(window->output);
   plan->taps = volume(window->kernel);
@@ -55,8 +39,8 @@ static pph_status make_plan(const pph_eval *eval, conv_plan *plan) {
   return PPH_OK;
 }
 
-static pph_status allocate(const pph_eval *eval, conv_plan *plan,
-                           int64_t sums, int64_t rows) {
+static pph_status allocate(const pph_eval *eval, conv_plan *plan, int64_t sums,
+                           int64_t rows) {
   pph_heap *heap = eval->graph->heap;
   plan->sums = pph_heap_allocate(heap, (size_t)sums, sizeof(double));
   plan->rows = pph_heap_allocate(heap, (size_t)rows, TILE * sizeof(double));
@@ -72,13 +56,21 @@ static void release(const pph_eval *eval, conv_plan *plan) {
   pph_heap_release(eval->graph->heap, plan->rows);
 }
 
-/* Index `flat` of a box of `lengths` as three. */
-static void split_index(int64_t flat, const int64_t lengths[3],
-                        int64_t index[3]) {
-  for (int i = 2; i >= 0; i--) {
-    index[i] = flat % lengths[i];
-    flat /= lengths[i];
-  }
+/* `n` elements of an input line (NULL: outside) from x on, a stride apart. */
+static void see_line(const pph_window *w, const float *line, int64_t x,
+                     int64_t n, double *row) {
+  int64_t stride = w->stride[2];
+  int64_t first = pph_max_i64(0, pph_ceil_div(-x, stride));
+  int64_t last = pph_min_i64(n, pph_ceil_div(w->input[2] - x, stride));
+  if (!line || first >= last)
+    first = last = n;
+  memset(row, 0, (size_t)n * sizeof *row);
+  if (stride == 1)
+    for (int64_t i = first; i < last; i++)
+      row[i] = line[x + i];
+  else
+    for (int64_t i = first; i < last; i++)
+      row[i] = line[x + i * stride];
 }
 
 /* What tap `tap` of one input channel sees at the output positions
@@ -87,8 +79,8 @@ static void see_tap(const conv_plan *plan, const float *channel, int64_t tap,
                     int64_t begin, int64_t width, double *row) {
   const pph_window *w = &plan->window;
   int64_t k[3], o[3];
-  split_index(tap, w->kernel, k);
-  split_index(begin, w->output, o);
+  pph_eval_split_index(tap, w->kernel, k);
+  pph_eval_split_index(begin, w->output, o);
   for (int64_t done = 0; done < width;) {
     int64_t n = pph_min_i64(width - done, w->output[2] - o[2]);
     int64_t z = o[0] * w->stride[0] + k[0] * w->dilation[0] - w->pad_begin[0];
@@ -97,8 +89,7 @@ static void see_tap(const conv_plan *plan, const float *channel, int64_t tap,
     bool inside = z >= 0 && z < w->input[0] && y >= 0 && y < w->input[1];
     const float *line =
         inside ? channel + (z * w->input[1] + y) * w->input[2] : NULL;
-    for (int64_t i = 0; i < n; i++, x += w->stride[2])
-      row[done + i] = inside && x >= 0 && x < w->input[2] ? line[x] : 0;
+    see_line(w, line, x, n, row + done);
     done += n;
     o[2] = 0;
     if (++o[1] == w->output[1]) {
@@ -109,8 +100,8 @@ static void see_tap(const conv_plan *plan, const float *channel, int64_t tap,
 }
 
 /* Sums of all output channels of a group at [begin, begin + width). */
-static void sum_tile(const conv_plan *plan, const float *x,
-                     const float *weight, int64_t begin, int64_t width) {
+static void sum_tile(const conv_plan *plan, const float *x, const float *weight,
+                     int64_t begin, int64_t width) {
   int64_t depth = plan->group_inputs * plan->taps;
   for (int64_t first = 0; first < depth; first += CHUNK) {
     int64_t count = pph_min_i64(CHUNK, depth - first);
@@ -118,8 +109,8 @@ static void sum_tile(const conv_plan *plan, const float *x,
       see_tap(plan, x + (first + t) / plan->taps * plan->inputs,
               (first + t) % plan->taps, begin, width, plan->rows + t * TILE);
     for (int64_t c = 0; c < plan->group_outputs; c++) {
-      pph_product product = {weight + c * depth + first, 1, plan->rows, TILE,
-                             count, width};
+      pph_product product = {
+          weight + c * depth + first, 1, plan->rows, TILE, count, width};
       pph_product_add(&product, plan->sums + c * TILE);
     }
   }
@@ -173,8 +164,8 @@ static void scatter(const conv_plan *plan, int64_t tap, int64_t begin,
                     int64_t width, const double *products) {
   const pph_window *w = &plan->window;
   int64_t k[3], at[3];
-  split_index(tap, w->kernel, k);
-  split_index(begin, w->input, at);
+  pph_eval_split_index(tap, w->kernel, k);
+  pph_eval_split_index(begin, w->input, at);
   for (int64_t done = 0; done < width;) {
     int64_t n = pph_min_i64(width - done, w->input[2] - at[2]);
     int64_t z = at[0] * w->stride[0] + k[0] * w->dilation[0] - w->pad_begin[0];
@@ -205,8 +196,8 @@ static void scatter_tile(const conv_plan *plan, const float *x,
   double products[TILE];
   for (int64_t tap = 0; tap < plan->taps; tap++) {
     memset(products, 0, sizeof products);
-    pph_product product = {weight + tap, plan->group_outputs * plan->taps,
-                           plan->rows,   TILE,
+    pph_product product = {weight + tap,       plan->group_outputs * plan->taps,
+                           plan->rows,         TILE,
                            plan->group_inputs, width};
     pph_product_add(&product, products);
     scatter(plan, tap, begin, width, products);

@@ -179,10 +179,9 @@ pph_status pph_eval_clip(const pph_eval *eval) {
       pph_number_load_reals(&eval->inputs[2], 0, 0, &high, 1);
     clip_reals(eval, low, high);
   } else if (pph_number_is_integer(type) && type != PPH_U64) {
-    clip_integers(eval,
-                  has_low ? pph_number_integer(&eval->inputs[1], 0) : INT64_MIN,
-                  has_high ? pph_number_integer(&eval->inputs[2], 0)
-                           : INT64_MAX);
+    clip_integers(
+        eval, has_low ? pph_number_integer(&eval->inputs[1], 0) : INT64_MIN,
+        has_high ? pph_number_integer(&eval->inputs[2], 0) : INT64_MAX);
   } else {
     return pph_eval_fail_type(eval, type);
   }

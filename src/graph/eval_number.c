@@ -78,19 +78,44 @@ static uint64_t truncate_unsigned(double x) {
 void pph_number_load_reals(const pph_tensor *tensor, int64_t offset,
                            int64_t step, double *reals, int64_t count) {
   switch (tensor->type) {
-  case PPH_F32: LOAD_ALL(float, reals, (double)); break;
-  case PPH_F64: LOAD_ALL(double, reals, (double)); break;
-  case PPH_F16: LOAD_ALL(uint16_t, reals, half_to_real); break;
-  case PPH_U8: LOAD_ALL(uint8_t, reals, (double)); break;
-  case PPH_I8: LOAD_ALL(int8_t, reals, (double)); break;
-  case PPH_U16: LOAD_ALL(uint16_t, reals, (double)); break;
-  case PPH_I16: LOAD_ALL(int16_t, reals, (double)); break;
-  case PPH_U32: LOAD_ALL(uint32_t, reals, (double)); break;
-  case PPH_I32: LOAD_ALL(int32_t, reals, (double)); break;
-  case PPH_U64: LOAD_ALL(uint64_t, reals, (double)); break;
-  case PPH_I64: LOAD_ALL(int64_t, reals, (double)); break;
-  case PPH_BOOL: LOAD_ALL(uint8_t, reals, NOT_ZERO); break;
-  case PPH_DTYPE_NONE: break;
+  case PPH_F32:
+    LOAD_ALL(float, reals, (double));
+    break;
+  case PPH_F64:
+    LOAD_ALL(double, reals, (double));
+    break;
+  case PPH_F16:
+    LOAD_ALL(uint16_t, reals, half_to_real);
+    break;
+  case PPH_U8:
+    LOAD_ALL(uint8_t, reals, (double));
+    break;
+  case PPH_I8:
+    LOAD_ALL(int8_t, reals, (double));
+    break;
+  case PPH_U16:
+    LOAD_ALL(uint16_t, reals, (double));
+    break;
+  case PPH_I16:
+    LOAD_ALL(int16_t, reals, (double));
+    break;
+  case PPH_U32:
+    LOAD_ALL(uint32_t, reals, (double));
+    break;
+  case PPH_I32:
+    LOAD_ALL(int32_t, reals, (double));
+    break;
+  case PPH_U64:
+    LOAD_ALL(uint64_t, reals, (double));
+    break;
+  case PPH_I64:
+    LOAD_ALL(int64_t, reals, (double));
+    break;
+  case PPH_BOOL:
+    LOAD_ALL(uint8_t, reals, NOT_ZERO);
+    break;
+  case PPH_DTYPE_NONE:
+    break;
   }
 }
 
@@ -105,58 +130,119 @@ void pph_number_load_reals(const pph_tensor *tensor, int64_t offset,
 void pph_number_store_reals(const pph_tensor *tensor, int64_t offset,
                             const double *reals, int64_t count) {
   switch (tensor->type) {
-  case PPH_F32: STORE_ALL(float, reals, (float)); break;
-  case PPH_F64: STORE_ALL(double, reals, (double)); break;
-  case PPH_F16: STORE_ALL(uint16_t, reals, real_to_half); break;
-  case PPH_U8: STORE_ALL(uint8_t, reals, TO_U8); break;
-  case PPH_I8: STORE_ALL(int8_t, reals, TO_I8); break;
-  case PPH_U16: STORE_ALL(uint16_t, reals, TO_U16); break;
-  case PPH_I16: STORE_ALL(int16_t, reals, TO_I16); break;
-  case PPH_U32: STORE_ALL(uint32_t, reals, TO_U32); break;
-  case PPH_I32: STORE_ALL(int32_t, reals, TO_I32); break;
-  case PPH_U64: STORE_ALL(uint64_t, reals, truncate_unsigned); break;
-  case PPH_I64: STORE_ALL(int64_t, reals, TO_I64); break;
-  case PPH_BOOL: STORE_ALL(uint8_t, reals, NOT_ZERO); break;
-  case PPH_DTYPE_NONE: break;
+  case PPH_F32:
+    STORE_ALL(float, reals, (float));
+    break;
+  case PPH_F64:
+    STORE_ALL(double, reals, (double));
+    break;
+  case PPH_F16:
+    STORE_ALL(uint16_t, reals, real_to_half);
+    break;
+  case PPH_U8:
+    STORE_ALL(uint8_t, reals, TO_U8);
+    break;
+  case PPH_I8:
+    STORE_ALL(int8_t, reals, TO_I8);
+    break;
+  case PPH_U16:
+    STORE_ALL(uint16_t, reals, TO_U16);
+    break;
+  case PPH_I16:
+    STORE_ALL(int16_t, reals, TO_I16);
+    break;
+  case PPH_U32:
+    STORE_ALL(uint32_t, reals, TO_U32);
+    break;
+  case PPH_I32:
+    STORE_ALL(int32_t, reals, TO_I32);
+    break;
+  case PPH_U64:
+    STORE_ALL(uint64_t, reals, truncate_unsigned);
+    break;
+  case PPH_I64:
+    STORE_ALL(int64_t, reals, TO_I64);
+    break;
+  case PPH_BOOL:
+    STORE_ALL(uint8_t, reals, NOT_ZERO);
+    break;
+  case PPH_DTYPE_NONE:
+    break;
   }
 }
 
 void pph_number_load_integers(const pph_tensor *tensor, int64_t offset,
-                              int64_t step, int64_t *integers,
-                              int64_t count) {
+                              int64_t step, int64_t *integers, int64_t count) {
   switch (tensor->type) {
-  case PPH_U8: LOAD_ALL(uint8_t, integers, (int64_t)); break;
-  case PPH_I8: LOAD_ALL(int8_t, integers, (int64_t)); break;
-  case PPH_U16: LOAD_ALL(uint16_t, integers, (int64_t)); break;
-  case PPH_I16: LOAD_ALL(int16_t, integers, (int64_t)); break;
-  case PPH_U32: LOAD_ALL(uint32_t, integers, (int64_t)); break;
-  case PPH_I32: LOAD_ALL(int32_t, integers, (int64_t)); break;
-  case PPH_U64: LOAD_ALL(uint64_t, integers, (int64_t)); break;
-  case PPH_I64: LOAD_ALL(int64_t, integers, (int64_t)); break;
-  case PPH_BOOL: LOAD_ALL(uint8_t, integers, NOT_ZERO); break;
+  case PPH_U8:
+    LOAD_ALL(uint8_t, integers, (int64_t));
+    break;
+  case PPH_I8:
+    LOAD_ALL(int8_t, integers, (int64_t));
+    break;
+  case PPH_U16:
+    LOAD_ALL(uint16_t, integers, (int64_t));
+    break;
+  case PPH_I16:
+    LOAD_ALL(int16_t, integers, (int64_t));
+    break;
+  case PPH_U32:
+    LOAD_ALL(uint32_t, integers, (int64_t));
+    break;
+  case PPH_I32:
+    LOAD_ALL(int32_t, integers, (int64_t));
+    break;
+  case PPH_U64:
+    LOAD_ALL(uint64_t, integers, (int64_t));
+    break;
+  case PPH_I64:
+    LOAD_ALL(int64_t, integers, (int64_t));
+    break;
+  case PPH_BOOL:
+    LOAD_ALL(uint8_t, integers, NOT_ZERO);
+    break;
   case PPH_F32:
   case PPH_F64:
   case PPH_F16:
-  case PPH_DTYPE_NONE: memset(integers, 0, (size_t)count * 8); break;
+  case PPH_DTYPE_NONE:
+    memset(integers, 0, (size_t)count * 8);
+    break;
   }
 }
 
 void pph_number_store_integers(const pph_tensor *tensor, int64_t offset,
                                const int64_t *integers, int64_t count) {
   switch (tensor->type) {
-  case PPH_F32: STORE_ALL(float, integers, (float)); break;
-  case PPH_F64: STORE_ALL(double, integers, (double)); break;
-  case PPH_F16: STORE_ALL(uint16_t, integers, real_to_half); break;
+  case PPH_F32:
+    STORE_ALL(float, integers, (float));
+    break;
+  case PPH_F64:
+    STORE_ALL(double, integers, (double));
+    break;
+  case PPH_F16:
+    STORE_ALL(uint16_t, integers, real_to_half);
+    break;
   case PPH_U8:
-  case PPH_I8: STORE_ALL(uint8_t, integers, (uint8_t)); break;
+  case PPH_I8:
+    STORE_ALL(uint8_t, integers, (uint8_t));
+    break;
   case PPH_U16:
-  case PPH_I16: STORE_ALL(uint16_t, integers, (uint16_t)); break;
+  case PPH_I16:
+    STORE_ALL(uint16_t, integers, (uint16_t));
+    break;
   case PPH_U32:
-  case PPH_I32: STORE_ALL(uint32_t, integers, (uint32_t)); break;
+  case PPH_I32:
+    STORE_ALL(uint32_t, integers, (uint32_t));
+    break;
   case PPH_U64:
-  case PPH_I64: STORE_ALL(int64_t, integers, (int64_t)); break;
-  case PPH_BOOL: STORE_ALL(uint8_t, integers, NOT_ZERO); break;
-  case PPH_DTYPE_NONE: break;
+  case PPH_I64:
+    STORE_ALL(int64_t, integers, (int64_t));
+    break;
+  case PPH_BOOL:
+    STORE_ALL(uint8_t, integers, NOT_ZERO);
+    break;
+  case PPH_DTYPE_NONE:
+    break;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "graph/eval.h"
+#include "graph/shape.h"
 
 /* One call of pph_eval_node. */
 typedef struct pph_eval {
@@ -33,6 +34,13 @@ int32_t pph_eval_axis(int64_t axis, int32_t rank);
 void pph_eval_strides(const pph_shape *shape, int64_t *strides);
 /* Dimensions [begin, end) multiplied. */
 int64_t pph_eval_product(const pph_shape *shape, int32_t begin, int32_t end);
+
+/* pph_shape_find_window with three axes always: those that the node has not, in
+   front, have length 1 everywhere. */
+pph_status pph_eval_find_window(const pph_eval *eval, pph_window *window);
+/* Index `flat` of a box of `lengths` as three. */
+void pph_eval_split_index(int64_t flat, const int64_t lengths[3],
+                          int64_t index[3]);
 
 /* Numbers (eval_number.c). Offsets and steps in elements. */
 bool pph_number_is_real(pph_dtype type);    /* f16, f32, f64 */
@@ -105,8 +113,7 @@ pph_eval_rule pph_eval_concat, pph_eval_expand, pph_eval_gather, pph_eval_pad,
 pph_eval_rule pph_eval_constant_of_shape, pph_eval_range, pph_eval_shape,
     pph_eval_size;
 pph_eval_rule pph_eval_conv, pph_eval_conv_transpose;
-pph_eval_rule pph_eval_pool, pph_eval_global_pool,
-    pph_eval_batch_normalization;
+pph_eval_rule pph_eval_pool, pph_eval_global_pool, pph_eval_batch_normalization;
 pph_eval_rule pph_eval_resize;
 pph_eval_rule pph_eval_reduce, pph_eval_softmax;
 pph_eval_rule pph_eval_gemm, pph_eval_matmul, pph_eval_gru;

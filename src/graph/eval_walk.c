@@ -22,8 +22,7 @@ void pph_walk_broadcast(pph_walk *walk, uint32_t operand,
 /* Axis `outer` can be counted on by going on along axis `inner`. */
 static bool joins(const pph_walk *walk, int32_t outer, int32_t inner) {
   for (uint32_t k = 0; k < walk->operands; k++)
-    if (walk->strides[k][outer] !=
-        walk->strides[k][inner] * walk->dims[inner])
+    if (walk->strides[k][outer] != walk->strides[k][inner] * walk->dims[inner])
       return false;
   return true;
 }
@@ -141,8 +140,7 @@ void pph_walk_gather(const pph_tensor *source, const pph_tensor *target,
     for (int64_t i = 0; i < walk.length; i++, to += size) {
       int64_t last = rank > 0 ? tables[rank - 1][i] : 0;
       bool inside = row >= 0 && last >= 0;
-      const void *element =
-          inside ? from + (row + last) * (int64_t)size : fill;
+      const void *element = inside ? from + (row + last) * (int64_t)size : fill;
       memcpy(to, element, size);
     }
   }

@@ -98,8 +98,7 @@ pph_status pph_convert_sum(pph_import_op *op) {
 static pph_status flatten_softmax(pph_import_op *op, int64_t axis) {
   pph_id x = pph_import_input(op, 0), ids[2];
   pph_node *node;
-  PPH_TRY(
-      pph_import_insert(op, PPH_NODE_FLATTEN, &x, 1, &node, &ids[0]));
+  PPH_TRY(pph_import_insert(op, PPH_NODE_FLATTEN, &x, 1, &node, &ids[0]));
   PPH_TRY(pph_node_set_int(op->import->graph, node, PPH_ATTR_AXIS, axis,
                            op->import->error));
   PPH_TRY(pph_import_insert(op, PPH_NODE_SOFTMAX, &ids[0], 1, &node, &ids[0]));

@@ -20,8 +20,8 @@ static pph_status move_ints(pph_import_op *op, const char *name, uint32_t slot,
   return pph_import_set_ints(op, slot, ints, count);
 }
 
-static pph_status move_float(pph_import_op *op, const char *name,
-                             uint32_t slot, int until) {
+static pph_status move_float(pph_import_op *op, const char *name, uint32_t slot,
+                             int until) {
   float value = 0;
   bool moved;
   PPH_TRY(pph_import_get_float(op, name, &value, &moved));

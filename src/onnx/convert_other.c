@@ -49,8 +49,7 @@ pph_status pph_convert_block(pph_import_op *op) {
   bool present;
   PPH_TRY(pph_import_get_int(op, "blocksize", &sizes[0], &present));
   if (!present)
-    return pph_import_fail(op, PPH_BAD_MODEL,
-                           "has no attribute \"blocksize\"");
+    return pph_import_fail(op, PPH_BAD_MODEL, "has no attribute \"blocksize\"");
   if (op->row->kind == PPH_NODE_SPACE_TO_DEPTH)
     PPH_TRY(pph_import_get_text(op, "mode", &mode, NULL));
   if (strcmp(mode, "DCR") != 0)
@@ -68,10 +67,9 @@ pph_status pph_convert_cast(pph_import_op *op) {
   int64_t to = 0;
   PPH_TRY(pph_import_get_int(op, "to", &to, NULL));
   if (!pph_import_dtype(to))
-    return pph_import_fail(op, to < 1 ? PPH_BAD_MODEL : PPH_UNSUPPORTED,
-                           "to is %" PRId64
-                           ", no element type that is supported",
-                           to);
+    return pph_import_fail(
+        op, to < 1 ? PPH_BAD_MODEL : PPH_UNSUPPORTED,
+        "to is %" PRId64 ", no element type that is supported", to);
   return pph_import_emit(op, NULL);
 }
 

@@ -69,8 +69,8 @@ static pph_status move_scales_attribute(pph_import_op *op) {
     return pph_import_fail(op, PPH_BAD_MODEL,
                            "must have one input and an attribute \"scales\"");
   /* The cast is safe: add_constant copies. */
-  pph_tensor tensor = {PPH_F32, {1, {(int64_t)count}},
-                       (void *)(uintptr_t)scales};
+  pph_tensor tensor = {
+      PPH_F32, {1, {(int64_t)count}}, (void *)(uintptr_t)scales};
   pph_id id;
   PPH_TRY(pph_graph_add_constant(op->import->graph, NULL, &tensor, &id,
                                  op->import->error));

@@ -48,8 +48,7 @@ static pph_status make_dims(pph_export *export, const pph_value *value,
   void *dims, *pointers;
   PPH_TRY(pph_export_allocate(export, rank + 1,
                               sizeof(Pph__Onnx__TensorShapeDimension), &dims));
-  PPH_TRY(
-      pph_export_allocate(export, rank + 1, sizeof *shape->dim, &pointers));
+  PPH_TRY(pph_export_allocate(export, rank + 1, sizeof *shape->dim, &pointers));
   shape->dim = pointers;
   shape->n_dim = rank;
   for (size_t i = 0; i < rank; i++) {
@@ -90,8 +89,8 @@ static pph_status make_infos(pph_export *export, const pph_id *ids,
                              uint32_t count,
                              Pph__Onnx__ValueInfoProto ***infos) {
   void *block, *pointers;
-  PPH_TRY(pph_export_allocate(export, (size_t)count + 1, sizeof ***infos,
-                              &block));
+  PPH_TRY(
+      pph_export_allocate(export, (size_t)count + 1, sizeof ***infos, &block));
   PPH_TRY(pph_export_allocate(export, (size_t)count + 1, sizeof **infos,
                               &pointers));
   *infos = pointers;
@@ -124,9 +123,8 @@ static pph_status add_constants(pph_export *export) {
   return PPH_OK;
 }
 
-static pph_status pack(pph_export *export,
-                       const Pph__Onnx__ModelProto *model, void **bytes,
-                       size_t *length) {
+static pph_status pack(pph_export *export, const Pph__Onnx__ModelProto *model,
+                       void **bytes, size_t *length) {
   size_t size = pph__onnx__model_proto__get_packed_size(model);
   if (size > INT_MAX)
     return pph_fail(export->error, PPH_LIMIT_EXCEEDED, "",
@@ -174,8 +172,7 @@ static pph_status write_model(pph_export *export, void **bytes,
 static pph_status enter_names(pph_export *export) {
   pph_id existing;
   for (uint32_t i = 0; i < export->graph->value_count; i++)
-    PPH_TRY(
-        pph_text_names_add(&export->names, i, &existing, export->error));
+    PPH_TRY(pph_text_names_add(&export->names, i, &existing, export->error));
   return PPH_OK;
 }
 
@@ -202,8 +199,7 @@ static pph_status prepare(pph_export *export) {
   return enter_names(export);
 }
 
-static pph_status export_all(pph_export *export, void **bytes,
-                             size_t *length) {
+static pph_status export_all(pph_export *export, void **bytes, size_t *length) {
   PPH_TRY(prepare(export));
   for (const pph_node *node = export->graph->first; node; node = node->next)
     PPH_TRY(pph_export_node(export, node));
@@ -211,8 +207,8 @@ static pph_status export_all(pph_export *export, void **bytes,
   return write_model(export, bytes, length);
 }
 
-pph_status pph_onnx_export(const pph_graph *graph, void **bytes,
-                           size_t *length, pph_error *error) {
+pph_status pph_onnx_export(const pph_graph *graph, void **bytes, size_t *length,
+                           pph_error *error) {
   pph_export export = {.graph = graph, .opset = 17, .error = error};
   *bytes = NULL;
   *length = 0;

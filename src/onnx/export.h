@@ -43,22 +43,26 @@ int64_t pph_export_find_opset(const pph_graph *graph, const pph_node *node);
 /* export_build.c: nodes and constants of the file by name. A name that no
    value has, from `stem`; NULL when out of memory. */
 const char *pph_export_make_name(pph_export *export, const char *stem);
-/* Appends a node; all arrays are copied, the texts are not. */
-PPH_NODISCARD pph_status
-pph_export_add_node(pph_export *export, const pph_node *source,
-                    const char *op_type, const char *const *inputs,
-                    uint32_t input_count, const char *const *outputs,
-                    uint32_t output_count);
+/* Names of a node's inputs or outputs; "" for an omitted one. */
+typedef struct pph_export_names {
+  const char *const *names;
+  uint32_t count;
+} pph_export_names;
+/* Appends a node; the arrays are copied, the texts are not. */
+PPH_NODISCARD pph_status pph_export_add_node(pph_export *export,
+                                             const pph_node *source,
+                                             const char *op_type,
+                                             pph_export_names inputs,
+                                             pph_export_names outputs);
 /* The same with one input and output: `from` -> `to`. */
 PPH_NODISCARD pph_status pph_export_add_unary(pph_export *export,
                                               const pph_node *source,
                                               const char *op_type,
-                                              const char *from,
-                                              const char *to);
+                                              const char *from, const char *to);
 /* A constant i64 vector; its name comes back. The ints are copied. */
 PPH_NODISCARD pph_status pph_export_add_ints(pph_export *export,
-                                             const int64_t *ints,
-                                             size_t count, const char **name);
+                                             const int64_t *ints, size_t count,
+                                             const char **name);
 /* A scalar of type f32 or f64. */
 PPH_NODISCARD pph_status pph_export_add_scalar(pph_export *export,
                                                pph_dtype type, float value,

@@ -97,7 +97,9 @@ static pph_status add_reshape(pph_export *export, const pph_node *node,
                               const int64_t *dims, uint32_t count) {
   const char *inputs[2] = {from};
   PPH_TRY(pph_export_add_ints(export, dims, count, &inputs[1]));
-  return pph_export_add_node(export, node, "Reshape", inputs, 2, &to, 1);
+  return pph_export_add_node(export, node, "Reshape",
+                             (pph_export_names){inputs, 2},
+                             (pph_export_names){&to, 1});
 }
 
 static pph_status add_steps(pph_export *export, const pph_node *node,
@@ -115,8 +117,8 @@ static pph_status add_steps(pph_export *export, const pph_node *node,
   PPH_TRY(add_reshape(export, node, from, wide, steps->middle, middle));
   PPH_TRY(pph_export_add_unary(export, node, "Transpose", wide, moved));
   pph_attribute attribute = {.count = middle, .ints = perm};
-  PPH_TRY(pph_export_set_attribute(export, "perm", PPH_ATTRIBUTE_INTS,
-                                   &attribute));
+  PPH_TRY(
+      pph_export_set_attribute(export, "perm", PPH_ATTRIBUTE_INTS, &attribute));
   return add_reshape(export, node, moved, to, steps->final, rank);
 }
 
@@ -135,10 +137,10 @@ static pph_status add_general(pph_export *export, const pph_node *node,
   bool fits =
       node->kind == PPH_NODE_SPACE_TO_DEPTH
           ? plan_gather(&in->shape, block, &steps)
-          : plan_spread(&in->shape, block,
-                        strcmp(pph_node_text(node, PPH_ATTR_MODE, "DCR"),
-                               "CRD") == 0,
-                        &steps);
+          : plan_spread(
+                &in->shape, block,
+                strcmp(pph_node_text(node, PPH_ATTR_MODE, "DCR"), "CRD") == 0,
+                &steps);
   if (!fits)
     return pph_node_fail(node, export->error, PPH_BAD_MODEL,
                          "blocksize does not divide the input");

@@ -16,22 +16,20 @@ const char *pph_export_make_name(pph_export *export, const char *stem) {
   return pph_arena_copy_text(&export->arena, text, strlen(text));
 }
 
-static pph_status copy_names(pph_export *export, const char *const *names,
-                             uint32_t count, char ***copy) {
+static pph_status copy_names(pph_export *export, pph_export_names names,
+                             char ***copy) {
   void *block;
-  PPH_TRY(
-      pph_export_allocate(export, (size_t)count + 1, sizeof **copy, &block));
+  PPH_TRY(pph_export_allocate(export, (size_t)names.count + 1, sizeof **copy,
+                              &block));
   *copy = block;
-  for (uint32_t i = 0; i < count; i++)
-    (*copy)[i] = unconst(names[i]);
+  for (uint32_t i = 0; i < names.count; i++)
+    (*copy)[i] = unconst(names.names[i]);
   return PPH_OK;
 }
 
 pph_status pph_export_add_node(pph_export *export, const pph_node *source,
-                               const char *op_type, const char *const *inputs,
-                               uint32_t input_count,
-                               const char *const *outputs,
-                               uint32_t output_count) {
+                               const char *op_type, pph_export_names inputs,
+                               pph_export_names outputs) {
   void *block, *attributes;
   Pph__Onnx__NodeProto *node;
   PPH_TRY(pph_export_allocate(export, 1, sizeof *node, &block));
@@ -43,10 +41,10 @@ pph_status pph_export_add_node(pph_export *export, const pph_node *source,
     node->name = unconst(source->name);
   node->op_type = unconst(op_type);
   node->attribute = attributes;
-  PPH_TRY(copy_names(export, inputs, input_count, &node->input));
-  PPH_TRY(copy_names(export, outputs, output_count, &node->output));
-  node->n_input = input_count;
-  node->n_output = output_count;
+  PPH_TRY(copy_names(export, inputs, &node->input));
+  PPH_TRY(copy_names(export, outputs, &node->output));
+  node->n_input = inputs.count;
+  node->n_output = outputs.count;
   export->nodes[export->node_count++] = node;
   return PPH_OK;
 }
@@ -54,7 +52,9 @@ pph_status pph_export_add_node(pph_export *export, const pph_node *source,
 pph_status pph_export_add_unary(pph_export *export, const pph_node *source,
                                 const char *op_type, const char *from,
                                 const char *to) {
-  return pph_export_add_node(export, source, op_type, &from, 1, &to, 1);
+  return pph_export_add_node(export, source, op_type,
+                             (pph_export_names){&from, 1},
+                             (pph_export_names){&to, 1});
 }
 
 static pph_status add_tensor(pph_export *export, const pph_tensor *tensor,
@@ -106,8 +106,8 @@ static pph_status add_attribute(pph_export *export, const char *name,
 
 /* AttributeProto.AttributeType by ours */
 static const int32_t onnx_types[] = {
-    [PPH_ATTRIBUTE_FLOAT] = 1,  [PPH_ATTRIBUTE_INT] = 2,
-    [PPH_ATTRIBUTE_TEXT] = 3,   [PPH_ATTRIBUTE_FLOATS] = 6,
+    [PPH_ATTRIBUTE_FLOAT] = 1, [PPH_ATTRIBUTE_INT] = 2,
+    [PPH_ATTRIBUTE_TEXT] = 3,  [PPH_ATTRIBUTE_FLOATS] = 6,
     [PPH_ATTRIBUTE_INTS] = 7,
 };
 
@@ -145,8 +145,7 @@ pph_status pph_export_set_attribute(pph_export *export, const char *name,
 pph_status pph_export_set_int(pph_export *export, const char *name,
                               int64_t value) {
   pph_attribute attribute = {.i = value};
-  return pph_export_set_attribute(export, name, PPH_ATTRIBUTE_INT,
-                                  &attribute);
+  return pph_export_set_attribute(export, name, PPH_ATTRIBUTE_INT, &attribute);
 }
 
 pph_status pph_export_set_tensor(pph_export *export, const char *name,

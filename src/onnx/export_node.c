@@ -33,8 +33,10 @@ static const struct newer_text {
     {PPH_NODE_SCATTER_ND, PPH_ATTR_REDUCTION, "min", 18},
 };
 
-enum { NEWER_ATTRIBUTES = sizeof newer_attributes / sizeof *newer_attributes,
-       NEWER_TEXTS = sizeof newer_texts / sizeof *newer_texts };
+enum {
+  NEWER_ATTRIBUTES = sizeof newer_attributes / sizeof *newer_attributes,
+  NEWER_TEXTS = sizeof newer_texts / sizeof *newer_texts
+};
 
 static const struct newer_attribute *find_newer(pph_node_kind kind,
                                                 pph_attribute_key key) {
@@ -73,9 +75,36 @@ static bool is_late_reduce(pph_node_kind kind) {
          kind == PPH_NODE_REDUCE_MIN;
 }
 
-int64_t pph_export_find_opset(const pph_graph *graph, const pph_node *node) {
-  int64_t opset = find_text_opset(node), axes[PPH_MAX_RANK];
+/* The size of output `at` of a Split along its axis, -1 when not known. */
+static int64_t find_part(const pph_graph *graph, const pph_node *node,
+                         uint32_t at) {
+  const pph_value *part = pph_graph_value(graph, node->outputs[at]);
+  int64_t axis = pph_node_int(node, PPH_ATTR_AXIS, 0);
+  axis += axis < 0 ? part->shape.rank : 0;
+  if (!part->has_rank || axis < 0 || axis >= part->shape.rank)
+    return -1;
+  return part->shape.dims[axis];
+}
+
+/* Parts that may differ, by an unknown number: only opset 18 has that. */
+static bool is_open_split(const pph_graph *graph, const pph_node *node) {
+  if (node->kind != PPH_NODE_SPLIT || pph_node_find_input(graph, node, 1))
+    return false;
+  for (uint32_t i = 0; i < node->output_count; i++)
+    if (find_part(graph, node, i) < 0)
+      return true;
+  return false;
+}
+
+static bool has_open_axes(const pph_graph *graph, const pph_node *node) {
+  int64_t axes[PPH_MAX_RANK];
   size_t count;
+  return is_late_reduce(node->kind) && pph_node_find_input(graph, node, 1) &&
+         !pph_node_read_ints(graph, node, 1, axes, PPH_MAX_RANK, &count);
+}
+
+int64_t pph_export_find_opset(const pph_graph *graph, const pph_node *node) {
+  int64_t opset = find_text_opset(node);
   for (uint32_t i = 0; i < node->attribute_count; i++) {
     const struct newer_attribute *newer =
         find_newer(node->kind, node->attributes[i].key);
@@ -83,11 +112,9 @@ int64_t pph_export_find_opset(const pph_graph *graph, const pph_node *node) {
         !is_neutral(newer, &node->attributes[i]))
       opset = newer->opset;
   }
-  bool late = is_late_reduce(node->kind) && pph_node_find_input(graph, node, 1);
+  bool pads_axes = node->kind == PPH_NODE_PAD && node->input_count > 3;
   if (opset < 18 &&
-      ((node->kind == PPH_NODE_PAD && node->input_count > 3) ||
-       (late && !pph_node_read_ints(graph, node, 1, axes, PPH_MAX_RANK,
-                                    &count))))
+      (pads_axes || is_open_split(graph, node) || has_open_axes(graph, node)))
     opset = 18;
   return opset;
 }
@@ -134,14 +161,13 @@ static pph_status write_attributes(pph_export *export, const pph_node *node) {
         attribute->key == PPH_ATTR_ACTIVATION_MAX ||
         attribute->key == PPH_ATTR_ACTIVATION_MIN)
       continue;
-    const struct newer_attribute *newer = find_newer(node->kind,
-                                                     attribute->key);
+    const struct newer_attribute *newer =
+        find_newer(node->kind, attribute->key);
     if (newer && export->opset < newer->opset)
       continue; /* neutral, else the opset would be newer */
-    PPH_TRY(pph_export_set_attribute(export,
-                                     pph_attribute_key_name(attribute->key),
-                                     pph_attribute_key_type(attribute->key),
-                                     attribute));
+    PPH_TRY(pph_export_set_attribute(
+        export, pph_attribute_key_name(attribute->key),
+        pph_attribute_key_type(attribute->key), attribute));
   }
   return PPH_OK;
 }
@@ -153,9 +179,10 @@ static pph_status write_plain(pph_export *export, const pph_node *node,
   PPH_TRY(find_inputs(export, node, count, &inputs));
   while (count && !inputs[count - 1][0])
     count--;
-  PPH_TRY(pph_export_add_node(
-      export, node, pph_node_kind_find_info(node->kind)->name, inputs, count,
-      outputs, node->output_count));
+  PPH_TRY(pph_export_add_node(export, node,
+                              pph_node_kind_find_info(node->kind)->name,
+                              (pph_export_names){inputs, count},
+                              (pph_export_names){outputs, node->output_count}));
   return write_attributes(export, node);
 }
 
@@ -202,43 +229,28 @@ static pph_status write_reduce(pph_export *export, const pph_node *node,
                                   &attribute);
 }
 
-/* Sizes of the parts along the axis; false when one is not known. */
-static bool find_parts(const pph_export *export, const pph_node *node,
-                       int64_t *parts) {
-  for (uint32_t i = 0; i < node->output_count; i++) {
-    const pph_value *part = pph_graph_value(export->graph, node->outputs[i]);
-    int64_t axis = pph_node_int(node, PPH_ATTR_AXIS, 0);
-    if (!part->has_rank)
-      return false;
-    axis += axis < 0 ? part->shape.rank : 0;
-    if (axis < 0 || axis >= part->shape.rank || part->shape.dims[axis] < 0)
-      return false;
-    parts[i] = part->shape.dims[axis];
-  }
-  return true;
-}
-
-/* Before opset 18 parts that are not equal must be told; from then on either
-   their sizes or their number. */
+/* Known parts are told, because before opset 18 others than equal ones must
+   be; else their number is. */
 static pph_status write_split(pph_export *export, const pph_node *node,
                               const char *const *outputs) {
-  void *parts;
+  void *block;
   const char **inputs;
   if (pph_node_find_input(export->graph, node, 1))
     return write_plain(export, node, node->input_count, outputs);
-  PPH_TRY(pph_export_allocate(export, (size_t)node->output_count + 1,
-                              sizeof(int64_t), &parts));
-  if (!find_parts(export, node, parts)) {
+  if (is_open_split(export->graph, node)) {
     PPH_TRY(write_plain(export, node, 1, outputs));
-    return export->opset < 18
-               ? PPH_OK
-               : pph_export_set_int(export, "num_outputs", node->output_count);
+    return pph_export_set_int(export, "num_outputs", node->output_count);
   }
+  PPH_TRY(pph_export_allocate(export, (size_t)node->output_count + 1,
+                              sizeof(int64_t), &block));
+  int64_t *parts = block;
+  for (uint32_t i = 0; i < node->output_count; i++)
+    parts[i] = find_part(export->graph, node, i);
   PPH_TRY(find_inputs(export, node, 1, &inputs));
-  PPH_TRY(
-      pph_export_add_ints(export, parts, node->output_count, &inputs[1]));
-  PPH_TRY(pph_export_add_node(export, node, "Split", inputs, 2, outputs,
-                              node->output_count));
+  PPH_TRY(pph_export_add_ints(export, parts, node->output_count, &inputs[1]));
+  PPH_TRY(pph_export_add_node(export, node, "Split",
+                              (pph_export_names){inputs, 2},
+                              (pph_export_names){outputs, node->output_count}));
   return write_attributes(export, node);
 }
 
@@ -288,7 +300,9 @@ static pph_status write_clamp(pph_export *export, const pph_node *node,
   PPH_TRY(write_bound(export, node, low, &inputs[1]));
   PPH_TRY(write_bound(export, node, high, &inputs[2]));
   uint32_t count = inputs[2][0] ? 3 : inputs[1][0] ? 2 : 1;
-  return pph_export_add_node(export, node, "Clip", inputs, count, &to, 1);
+  return pph_export_add_node(export, node, "Clip",
+                             (pph_export_names){inputs, count},
+                             (pph_export_names){&to, 1});
 }
 
 static pph_status write_activation(pph_export *export, const pph_node *node,
@@ -298,8 +312,7 @@ static pph_status write_activation(pph_export *export, const pph_node *node,
   pph_attribute alpha = {
       .f = pph_node_float(node, PPH_ATTR_ACTIVATION_ALPHA, 0)};
   PPH_TRY(pph_export_add_unary(export, node, "LeakyRelu", from, to));
-  return pph_export_set_attribute(export, "alpha", PPH_ATTRIBUTE_FLOAT,
-                                  &alpha);
+  return pph_export_set_attribute(export, "alpha", PPH_ATTRIBUTE_FLOAT, &alpha);
 }
 
 static pph_status write_activated(pph_export *export, const pph_node *node,

@@ -27,8 +27,7 @@ static bool goes_up(const char *path) {
 
 static pph_status check_location(const char *location, pph_error *error) {
   if (!location || !*location)
-    return pph_fail(error, PPH_BAD_MODEL, "",
-                    "external data has no location");
+    return pph_fail(error, PPH_BAD_MODEL, "", "external data has no location");
   if (location[0] == '/' || goes_up(location))
     return pph_fail(error, PPH_BAD_MODEL, "",
                     "external data \"%.120s\" is not inside the model's "
@@ -82,8 +81,8 @@ static pph_status check_file(int file, const pph_external_place *place,
   uint64_t size = (uint64_t)facts.st_size;
   if (place->offset > size || bytes > size - place->offset)
     return pph_fail(error, PPH_BAD_MODEL, "",
-                    "external data \"%.120s\" has %" PRIu64
-                    " bytes, %" PRIu64 " from byte %" PRIu64 " are needed",
+                    "external data \"%.120s\" has %" PRIu64 " bytes, %" PRIu64
+                    " from byte %" PRIu64 " are needed",
                     place->location, size, bytes, place->offset);
   return PPH_OK;
 }
@@ -94,8 +93,7 @@ static pph_status read_all(int file, const pph_external_place *place,
   while (done < bytes) {
     uint64_t rest = bytes - done;
     size_t part = rest < (1u << 30) ? (size_t)rest : (size_t)1 << 30;
-    ssize_t got =
-        pread(file, data + done, part, (off_t)(place->offset + done));
+    ssize_t got = pread(file, data + done, part, (off_t)(place->offset + done));
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)

@@ -80,8 +80,7 @@ static pph_status enter_name(pph_import *import, pph_id id) {
   return PPH_OK;
 }
 
-static pph_status add_initializer(pph_import *import,
-                                  pph_onnx_tensor *source) {
+static pph_status add_initializer(pph_import *import, pph_onnx_tensor *source) {
   if (!source->name || !*source->name)
     return pph_fail(import->error, PPH_BAD_MODEL, "", "it has no name");
   pph_id id;
@@ -163,8 +162,7 @@ static pph_status add_input(pph_import *import,
   if (is_known(import, source->name, &constant) &&
       pph_graph_value(import->graph, constant)->data)
     return PPH_OK;
-  PPH_TRY(pph_graph_add_value(import->graph, source->name, id,
-                              import->error));
+  PPH_TRY(pph_graph_add_value(import->graph, source->name, id, import->error));
   PPH_TRY(enter_name(import, *id));
   return read_type(import, *id, source->type);
 }
@@ -268,8 +266,8 @@ static pph_status add_output(pph_import *import,
 
 static pph_status list_outputs(pph_import *import, unsigned char *listed) {
   const pph_onnx_graph *source = import->source;
-  pph_id *ids = pph_arena_allocate(&import->graph->arena,
-                                   source->n_output + 1, sizeof *ids);
+  pph_id *ids = pph_arena_allocate(&import->graph->arena, source->n_output + 1,
+                                   sizeof *ids);
   if (!ids)
     return pph_fail_memory(import->error);
   if (source->n_output == 0)
@@ -277,8 +275,7 @@ static pph_status list_outputs(pph_import *import, unsigned char *listed) {
                     "the graph has no outputs");
   for (size_t i = 0; i < source->n_output; i++) {
     const char *name = source->output[i]->name;
-    pph_status status =
-        add_output(import, source->output[i], listed, &ids[i]);
+    pph_status status = add_output(import, source->output[i], listed, &ids[i]);
     if (status != PPH_OK) {
       pph_error_set_where(import->error, "output %zu \"%.120s\"", i,
                           name ? name : "");
@@ -343,17 +340,16 @@ static pph_status build(pph_import *import, const pph_onnx_model *model) {
   return pph_graph_verify(import->graph, import->error);
 }
 
-pph_status pph_onnx_import(const void *bytes, size_t length,
-                           const char *folder, const pph_limits *limits,
-                           pph_graph *graph, pph_error *error) {
+pph_status pph_onnx_import(const void *bytes, size_t length, const char *folder,
+                           const pph_limits *limits, pph_graph *graph,
+                           pph_error *error) {
   pph_limits standard;
   pph_limits_init(&standard);
   pph_import import = {.graph = graph, .folder = folder, .error = error};
   pph_text_names_init(&import.names, graph);
   pph_onnx_model *model = NULL;
   pph_status status =
-      unpack_model(&import, bytes, length, limits ? limits : &standard,
-                   &model);
+      unpack_model(&import, bytes, length, limits ? limits : &standard, &model);
   if (status == PPH_OK)
     status = build(&import, model);
   pph_text_names_clear(&import.names);

@@ -28,7 +28,7 @@ enum {
 /* What the importer knows of a value before shapes are inferred; old operators
    need it where they count axes from an end that the new ones do not. */
 typedef struct pph_import_fact {
-  int32_t rank; /* -1: not known */
+  int32_t rank;   /* -1: not known */
   pph_dtype type; /* PPH_DTYPE_NONE: not known */
 } pph_import_fact;
 
@@ -97,27 +97,25 @@ PPH_NODISCARD pph_status pph_import_emit_bare(pph_import_op *op,
 /* A node before the final one; its only output is a fresh value. */
 PPH_NODISCARD pph_status pph_import_insert(pph_import_op *op,
                                            pph_node_kind kind,
-                                           const pph_id *inputs,
-                                           uint32_t count, pph_node **node,
-                                           pph_id *output);
+                                           const pph_id *inputs, uint32_t count,
+                                           pph_node **node, pph_id *output);
 /* Input `slot`, PPH_NO_VALUE when absent. */
 pph_id pph_import_input(const pph_import_op *op, uint32_t slot);
 /* Puts `id` (PPH_NO_VALUE too) into slot < PPH_IMPORT_SLOTS. */
 void pph_import_set_input(pph_import_op *op, uint32_t slot, pph_id id);
 /* Input `slot` becomes a new i64 vector. */
 PPH_NODISCARD pph_status pph_import_set_ints(pph_import_op *op, uint32_t slot,
-                                             const int64_t *ints,
-                                             size_t count);
+                                             const int64_t *ints, size_t count);
 /* Input `slot` becomes a scalar of the element type of input 0, f32 when that
    is not known. */
-PPH_NODISCARD pph_status pph_import_set_scalar(pph_import_op *op,
-                                               uint32_t slot, float number);
+PPH_NODISCARD pph_status pph_import_set_scalar(pph_import_op *op, uint32_t slot,
+                                               float number);
 
 /* import_attribute.c: reading attributes. Each fails with PPH_BAD_MODEL when
    the attribute has another type, and leaves the result as it was when there
    is none. `present` may be NULL. */
-const pph_onnx_attribute *
-pph_import_find_attribute(const pph_onnx_node *node, const char *name);
+const pph_onnx_attribute *pph_import_find_attribute(const pph_onnx_node *node,
+                                                    const char *name);
 PPH_NODISCARD pph_status pph_import_check_attributes(const pph_import_op *op);
 PPH_NODISCARD pph_status pph_import_get_int(const pph_import_op *op,
                                             const char *name, int64_t *value,
@@ -167,8 +165,8 @@ pph_import_fact pph_import_find_fact(const pph_import *import, pph_id id);
 PPH_NODISCARD pph_status pph_import_add_facts(pph_import *import,
                                               const pph_node *node);
 /* Elements of a constant i32/i64 vector or scalar behind input `slot`. */
-bool pph_import_read_ints(const pph_import_op *op, uint32_t slot,
-                          int64_t *ints, size_t capacity, size_t *count);
+bool pph_import_read_ints(const pph_import_op *op, uint32_t slot, int64_t *ints,
+                          size_t capacity, size_t *count);
 
 /* import_constant.c: a Constant node becomes a constant. */
 PPH_NODISCARD pph_status pph_import_constant_node(pph_import *import,
@@ -183,6 +181,7 @@ pph_import_convert pph_convert_cast;
 pph_import_convert pph_convert_clip;
 pph_import_convert pph_convert_constant_of_shape;
 pph_import_convert pph_convert_dropout;
+pph_import_convert pph_convert_einsum;
 pph_import_convert pph_convert_gru;
 pph_import_convert pph_convert_max_pool;
 pph_import_convert pph_convert_pad;

@@ -20,11 +20,10 @@ bool pph_import_has_word(const char *list, const char *word) {
   return false;
 }
 
-const pph_onnx_attribute *
-pph_import_find_attribute(const pph_onnx_node *node, const char *name) {
+const pph_onnx_attribute *pph_import_find_attribute(const pph_onnx_node *node,
+                                                    const char *name) {
   for (size_t i = 0; i < node->n_attribute; i++)
-    if (node->attribute[i]->name &&
-        strcmp(node->attribute[i]->name, name) == 0)
+    if (node->attribute[i]->name && strcmp(node->attribute[i]->name, name) == 0)
       return node->attribute[i];
   return NULL;
 }
@@ -61,8 +60,7 @@ pph_status pph_import_check_attributes(const pph_import_op *op) {
 
 /* Whether a field of another type than `wanted` is filled in; files older than
    ONNX's third version do not say the type. */
-static int32_t guess_type(const pph_onnx_attribute *attribute,
-                          int32_t wanted) {
+static int32_t guess_type(const pph_onnx_attribute *attribute, int32_t wanted) {
   const struct {
     bool there;
     int32_t type;
@@ -81,9 +79,9 @@ static int32_t guess_type(const pph_onnx_attribute *attribute,
 
 static const char *name_type(int32_t type) {
   static const char *const names[] = {
-      "undefined", "a float",    "an int",   "a string", "a tensor", "a graph",
-      "floats",    "ints",       "strings",  "tensors",  "graphs",
-      "a sparse tensor", "sparse tensors", "a type", "types"};
+      "undefined", "a float",         "an int",         "a string", "a tensor",
+      "a graph",   "floats",          "ints",           "strings",  "tensors",
+      "graphs",    "a sparse tensor", "sparse tensors", "a type",   "types"};
   return type >= 0 && (size_t)type < sizeof names / sizeof *names ? names[type]
                                                                   : "unknown";
 }
@@ -200,8 +198,7 @@ static pph_status read_attribute(const pph_import_op *op, const char *name,
   return PPH_OK;
 }
 
-pph_status pph_import_copy_attributes(const pph_import_op *op,
-                                      pph_node *node) {
+pph_status pph_import_copy_attributes(const pph_import_op *op, pph_node *node) {
   for (size_t i = 0; i < op->source->n_attribute; i++) {
     const char *name = op->source->attribute[i]->name;
     if (!pph_import_has_word(op->row->copied, name))

@@ -10,14 +10,15 @@ static const pph_import_row constant_row = {
     .handled = "",
 };
 
-static pph_status add(pph_import_op *op, const char *name, pph_dtype type,
-                      int32_t rank, size_t count, const void *data,
-                      pph_id *id) {
-  /* The cast is safe: add_constant copies. */
-  pph_tensor tensor = {type, {rank, {(int64_t)count}},
-                       (void *)(uintptr_t)data};
-  return pph_graph_add_constant(op->import->graph, name, &tensor, id,
+static pph_status add(pph_import_op *op, const char *name,
+                      const pph_tensor *tensor, pph_id *id) {
+  return pph_graph_add_constant(op->import->graph, name, tensor, id,
                                 op->import->error);
+}
+
+/* The casts are safe: add_constant copies. */
+static pph_tensor make_vector(pph_dtype type, const void *data, size_t count) {
+  return (pph_tensor){type, {1, {(int64_t)count}}, (void *)(uintptr_t)data};
 }
 
 static pph_status make_value(pph_import_op *op, const char *name, pph_id *id) {
@@ -29,28 +30,31 @@ static pph_status make_value(pph_import_op *op, const char *name, pph_id *id) {
 static pph_status make_float(pph_import_op *op, const char *name, pph_id *id) {
   float value = 0;
   PPH_TRY(pph_import_get_float(op, "value_float", &value, NULL));
-  return add(op, name, PPH_F32, 0, 0, &value, id);
+  pph_tensor tensor = {PPH_F32, {0}, &value};
+  return add(op, name, &tensor, id);
 }
 
-static pph_status make_floats(pph_import_op *op, const char *name,
-                              pph_id *id) {
+static pph_status make_floats(pph_import_op *op, const char *name, pph_id *id) {
   const float *values = NULL;
   size_t count = 0;
   PPH_TRY(pph_import_get_floats(op, "value_floats", &values, &count, NULL));
-  return add(op, name, PPH_F32, 1, count, values, id);
+  pph_tensor tensor = make_vector(PPH_F32, values, count);
+  return add(op, name, &tensor, id);
 }
 
 static pph_status make_int(pph_import_op *op, const char *name, pph_id *id) {
   int64_t value = 0;
   PPH_TRY(pph_import_get_int(op, "value_int", &value, NULL));
-  return add(op, name, PPH_I64, 0, 0, &value, id);
+  pph_tensor tensor = {PPH_I64, {0}, &value};
+  return add(op, name, &tensor, id);
 }
 
 static pph_status make_ints(pph_import_op *op, const char *name, pph_id *id) {
   const int64_t *values = NULL;
   size_t count = 0;
   PPH_TRY(pph_import_get_ints(op, "value_ints", &values, &count, NULL));
-  return add(op, name, PPH_I64, 1, count, values, id);
+  pph_tensor tensor = make_vector(PPH_I64, values, count);
+  return add(op, name, &tensor, id);
 }
 
 static pph_status make(pph_import_op *op, pph_id *id) {
@@ -82,10 +86,8 @@ static pph_status make(pph_import_op *op, pph_id *id) {
 pph_status pph_import_constant_node(pph_import *import,
                                     const pph_onnx_node *node, uint32_t index,
                                     pph_id *id) {
-  pph_import_op op = {.import = import,
-                      .source = node,
-                      .row = &constant_row,
-                      .index = index};
+  pph_import_op op = {
+      .import = import, .source = node, .row = &constant_row, .index = index};
   pph_status status = make(&op, id);
   if (status != PPH_OK)
     pph_import_set_where(import->error, node, index);

@@ -26,9 +26,8 @@ static pph_import_fact fact_of(const pph_import *import, const pph_node *node,
 static int32_t count_elements(const pph_import *import, const pph_node *node,
                               uint32_t slot) {
   const pph_value *value = pph_node_find_input(import->graph, node, slot);
-  if (!value || value->producer || !value->has_rank ||
-      value->shape.rank != 1 || value->shape.dims[0] < 0 ||
-      value->shape.dims[0] > PPH_MAX_RANK)
+  if (!value || value->producer || !value->has_rank || value->shape.rank != 1 ||
+      value->shape.dims[0] < 0 || value->shape.dims[0] > PPH_MAX_RANK)
     return -1;
   return (int32_t)value->shape.dims[0];
 }
@@ -107,17 +106,28 @@ static rank_rule *find_rule(pph_node_kind kind) {
     pph_node_kind kind;
     rank_rule *rule;
   } rules[] = {
-      {PPH_NODE_CONCAT, rank_as_input},      {PPH_NODE_PAD, rank_as_input},
-      {PPH_NODE_SCATTER_ND, rank_as_input},  {PPH_NODE_SLICE, rank_as_input},
-      {PPH_NODE_SPLIT, rank_as_input},       {PPH_NODE_TILE, rank_as_input},
-      {PPH_NODE_TRANSPOSE, rank_as_input},   {PPH_NODE_SOFTMAX, rank_as_input},
-      {PPH_NODE_GATHER, rank_gather},        {PPH_NODE_RESHAPE, rank_reshape},
-      {PPH_NODE_EXPAND, rank_expand},        {PPH_NODE_SQUEEZE, rank_squeeze},
-      {PPH_NODE_UNSQUEEZE, rank_unsqueeze},  {PPH_NODE_REDUCE_MAX, rank_reduce},
-      {PPH_NODE_REDUCE_MEAN, rank_reduce},   {PPH_NODE_REDUCE_MIN, rank_reduce},
-      {PPH_NODE_REDUCE_SUM, rank_reduce},    {PPH_NODE_MATMUL, rank_matmul},
-      {PPH_NODE_SHAPE, rank_1},              {PPH_NODE_RANGE, rank_1},
-      {PPH_NODE_FLATTEN, rank_2},            {PPH_NODE_GEMM, rank_2},
+      {PPH_NODE_CONCAT, rank_as_input},
+      {PPH_NODE_PAD, rank_as_input},
+      {PPH_NODE_SCATTER_ND, rank_as_input},
+      {PPH_NODE_SLICE, rank_as_input},
+      {PPH_NODE_SPLIT, rank_as_input},
+      {PPH_NODE_TILE, rank_as_input},
+      {PPH_NODE_TRANSPOSE, rank_as_input},
+      {PPH_NODE_SOFTMAX, rank_as_input},
+      {PPH_NODE_GATHER, rank_gather},
+      {PPH_NODE_RESHAPE, rank_reshape},
+      {PPH_NODE_EXPAND, rank_expand},
+      {PPH_NODE_SQUEEZE, rank_squeeze},
+      {PPH_NODE_UNSQUEEZE, rank_unsqueeze},
+      {PPH_NODE_REDUCE_MAX, rank_reduce},
+      {PPH_NODE_REDUCE_MEAN, rank_reduce},
+      {PPH_NODE_REDUCE_MIN, rank_reduce},
+      {PPH_NODE_REDUCE_SUM, rank_reduce},
+      {PPH_NODE_MATMUL, rank_matmul},
+      {PPH_NODE_SHAPE, rank_1},
+      {PPH_NODE_RANGE, rank_1},
+      {PPH_NODE_FLATTEN, rank_2},
+      {PPH_NODE_GEMM, rank_2},
   };
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (rules[i].kind == kind)
@@ -161,8 +171,8 @@ static pph_dtype find_type(const pph_import *import, const pph_node *node) {
     return PPH_F32;
   if (gives_bool(node->kind))
     return PPH_BOOL;
-  bool second = node->kind == PPH_NODE_WHERE ||
-                node->kind == PPH_NODE_CONSTANT_OF_SHAPE;
+  bool second =
+      node->kind == PPH_NODE_WHERE || node->kind == PPH_NODE_CONSTANT_OF_SHAPE;
   return fact_of(import, node, second).type;
 }
 
@@ -170,9 +180,9 @@ static pph_status reserve(pph_import *import) {
   uint32_t wanted = import->graph->value_capacity;
   if (import->fact_count >= import->graph->value_count)
     return PPH_OK;
-  pph_import_fact *grown = pph_heap_grow(
-      import->graph->heap, import->facts,
-      import->fact_count * sizeof *grown, wanted, sizeof *grown);
+  pph_import_fact *grown =
+      pph_heap_grow(import->graph->heap, import->facts,
+                    import->fact_count * sizeof *grown, wanted, sizeof *grown);
   if (!grown)
     return pph_fail_memory(import->error);
   for (uint32_t i = import->fact_count; i < wanted; i++)
@@ -190,8 +200,8 @@ pph_status pph_import_add_facts(pph_import *import, const pph_node *node) {
   return PPH_OK;
 }
 
-bool pph_import_read_ints(const pph_import_op *op, uint32_t slot,
-                          int64_t *ints, size_t capacity, size_t *count) {
+bool pph_import_read_ints(const pph_import_op *op, uint32_t slot, int64_t *ints,
+                          size_t capacity, size_t *count) {
   pph_node probe = {.inputs = op->inputs, .input_count = op->input_count};
   return pph_node_read_ints(op->import->graph, &probe, slot, ints, capacity,
                             count);

@@ -43,8 +43,7 @@ static pph_status resolve_input(pph_import_op *op, size_t at) {
   op->inputs[at] = PPH_NO_VALUE;
   if (is_omitted(name))
     return PPH_OK;
-  op->inputs[at] =
-      pph_text_names_find(&op->import->names, name, strlen(name));
+  op->inputs[at] = pph_text_names_find(&op->import->names, name, strlen(name));
   if (op->inputs[at] == PPH_NO_VALUE)
     return pph_import_fail(op, PPH_BAD_MODEL,
                            "input %zu \"%.120s\" is made by no node and is no "
@@ -72,8 +71,8 @@ static pph_status resolve_outputs(pph_import_op *op) {
   size_t count = op->row->kind == PPH_NODE_SPLIT
                      ? op->source->n_output
                      : trim(op->source->output, op->source->n_output);
-  op->outputs = pph_arena_allocate(&import->graph->arena, count + 1,
-                                   sizeof(pph_id));
+  op->outputs =
+      pph_arena_allocate(&import->graph->arena, count + 1, sizeof(pph_id));
   if (!op->outputs)
     return pph_fail_memory(import->error);
   for (size_t i = 0; i < count; i++) {
@@ -82,8 +81,7 @@ static pph_status resolve_outputs(pph_import_op *op) {
       PPH_TRY(pph_graph_add_value(import->graph, NULL, &op->outputs[i],
                                   import->error));
     else
-      op->outputs[i] =
-          pph_text_names_find(&import->names, name, strlen(name));
+      op->outputs[i] = pph_text_names_find(&import->names, name, strlen(name));
   }
   op->output_count = (uint32_t)count;
   if (count == 0)
@@ -142,7 +140,8 @@ pph_status pph_import_set_ints(pph_import_op *op, uint32_t slot,
 pph_status pph_import_set_scalar(pph_import_op *op, uint32_t slot,
                                  float number) {
   double wide = number;
-  pph_dtype type = pph_import_find_fact(op->import, pph_import_input(op, 0)).type;
+  pph_dtype type =
+      pph_import_find_fact(op->import, pph_import_input(op, 0)).type;
   pph_tensor tensor = {PPH_F32, {0}, &number};
   if (type == PPH_F64)
     tensor = (pph_tensor){PPH_F64, {0}, &wide};
@@ -164,6 +163,9 @@ static pph_status fail_count(const pph_import_op *op, const char *what,
     return pph_import_fail(op, PPH_BAD_MODEL,
                            "has %u %s, must have at least %u", found, what,
                            least);
+  if (most == least)
+    return pph_import_fail(op, PPH_BAD_MODEL, "has %u %s, must have %u", found,
+                           what, least);
   return pph_import_fail(op, PPH_BAD_MODEL, "has %u %s, must have %u to %u",
                          found, what, least, most);
 }
@@ -203,8 +205,7 @@ pph_status pph_import_emit_bare(pph_import_op *op, pph_node_kind kind,
   pph_error *error = op->import->error;
   PPH_TRY(check_counts(op, kind));
   PPH_TRY(add_node(op, kind, &made));
-  PPH_TRY(
-      pph_node_set_inputs(graph, made, op->inputs, op->input_count, error));
+  PPH_TRY(pph_node_set_inputs(graph, made, op->inputs, op->input_count, error));
   PPH_TRY(
       pph_node_set_outputs(graph, made, op->outputs, op->output_count, error));
   if (node)
@@ -242,8 +243,7 @@ static pph_status convert(pph_import_op *op) {
   PPH_TRY(resolve_inputs(op));
   PPH_TRY(resolve_outputs(op));
   const pph_node *last = op->import->graph->last;
-  PPH_TRY(op->row->convert ? op->row->convert(op)
-                           : pph_import_emit(op, NULL));
+  PPH_TRY(op->row->convert ? op->row->convert(op) : pph_import_emit(op, NULL));
   const pph_node *made = last ? last->next : op->import->graph->first;
   for (; made; made = made->next)
     PPH_TRY(pph_import_add_facts(op->import, made));

@@ -32,6 +32,7 @@ static const pph_import_row rows[] = {
     {"Div", 1, 0, PPH_NODE_DIV, "", "axis broadcast", pph_convert_broadcast},
     {"Dropout", 1, 0, PPH_NODE_IDENTITY, "", "is_test ratio seed",
      pph_convert_dropout},
+    {"Einsum", 12, 0, PPH_NODE_MATMUL, "", "equation", pph_convert_einsum},
     {"Elu", 1, 0, PPH_NODE_ELU, "alpha", "", NULL},
     {"Equal", 1, 0, PPH_NODE_EQUAL, "", "axis broadcast",
      pph_convert_broadcast},
@@ -96,8 +97,7 @@ static const pph_import_row rows[] = {
     {"Sign", 9, 0, PPH_NODE_SIGN, "", "", NULL},
     {"Sin", 7, 0, PPH_NODE_SIN, "", "", NULL},
     {"Size", 1, 0, PPH_NODE_SIZE, "", "", NULL},
-    {"Slice", 1, 0, PPH_NODE_SLICE, "", "axes ends starts",
-     pph_convert_slice},
+    {"Slice", 1, 0, PPH_NODE_SLICE, "", "axes ends starts", pph_convert_slice},
     {"Softmax", 1, 0, PPH_NODE_SOFTMAX, "", "axis", pph_convert_softmax},
     {"Softplus", 1, 0, PPH_NODE_SOFTPLUS, "", "", NULL},
     {"SpaceToDepth", 1, 0, PPH_NODE_SPACE_TO_DEPTH, "", "blocksize mode",
@@ -112,8 +112,7 @@ static const pph_import_row rows[] = {
     {"Tile", 1, 0, PPH_NODE_TILE, "", "", NULL},
     {"Transpose", 1, 0, PPH_NODE_TRANSPOSE, "perm", "", NULL},
     {"Unsqueeze", 1, 0, PPH_NODE_UNSQUEEZE, "", "axes", pph_convert_squeeze},
-    {"Upsample", 7, 9, PPH_NODE_RESIZE, "mode", "scales",
-     pph_convert_upsample},
+    {"Upsample", 7, 9, PPH_NODE_RESIZE, "mode", "scales", pph_convert_upsample},
     {"Where", 9, 0, PPH_NODE_WHERE, "", "", NULL},
 };
 
@@ -122,6 +121,5 @@ static int compare(const void *name, const void *row) {
 }
 
 const pph_import_row *pph_import_find_row(const char *name) {
-  return bsearch(name, rows, sizeof rows / sizeof *rows, sizeof *rows,
-                 compare);
+  return bsearch(name, rows, sizeof rows / sizeof *rows, sizeof *rows, compare);
 }

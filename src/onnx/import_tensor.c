@@ -39,9 +39,8 @@ static pph_status read_dims(const pph_import *import,
   return PPH_OK;
 }
 
-static pph_status check_size(const pph_import *import,
-                             const pph_tensor *tensor, size_t *count,
-                             size_t *bytes) {
+static pph_status check_size(const pph_import *import, const pph_tensor *tensor,
+                             size_t *count, size_t *bytes) {
   char text[128];
   if (!pph_shape_count(&tensor->shape, count) ||
       !pph_shape_bytes(&tensor->shape, tensor->type, bytes))
@@ -82,11 +81,9 @@ static typed_field find_typed(const pph_onnx_tensor *source, pph_dtype type) {
 }
 
 static pph_status fail_length(const pph_import *import, const char *field,
-                              size_t found, size_t expected,
-                              const char *unit) {
+                              size_t found, size_t expected, const char *unit) {
   return pph_fail(import->error, PPH_BAD_MODEL, "",
-                  "%s has %zu %s, dims need %zu", field, found, unit,
-                  expected);
+                  "%s has %zu %s, dims need %zu", field, found, unit, expected);
 }
 
 /* `count` elements of `size` bytes out of wider ones: the low bytes. */

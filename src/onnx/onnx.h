@@ -22,9 +22,12 @@ PPH_NODISCARD pph_status pph_onnx_import(const void *bytes, size_t length,
                                          const pph_limits *limits,
                                          pph_graph *graph, pph_error *error);
 
-/* Writes the graph as a ModelProto of opset 17 into a heap block of
-   graph->heap (released by the caller with pph_heap_release). Fused activations
-   become nodes, kinds of ours become ONNX nodes. Relayout is dropped. */
+/* Writes the graph as a ModelProto of opset 17 (18 or 19 when a node needs it)
+   into a heap block of graph->heap (released by the caller with
+   pph_heap_release); *bytes is NULL on failure. Fused activations become nodes,
+   kinds of ours become ONNX nodes. Relayout is dropped. Constants are written
+   into the file whatever their origin. PPH_UNSUPPORTED for what ONNX cannot
+   say, PPH_LIMIT_EXCEEDED beyond protobuf's 2 GiB. */
 PPH_NODISCARD pph_status pph_onnx_export(const pph_graph *graph, void **bytes,
                                          size_t *length, pph_error *error);
 

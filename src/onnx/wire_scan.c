@@ -139,8 +139,7 @@ pph_status pph_wire_scan(const void *bytes, size_t length,
   PPH_TRY(scan.nesting ? PPH_OK
                        : fail_at(&scan, bytes, PPH_LIMIT_EXCEEDED,
                                  "the limit of nested messages is 0"));
-  scan.frames[0] =
-      (scan_frame){descriptor, (const uint8_t *)bytes + length, 0};
+  scan.frames[0] = (scan_frame){descriptor, (const uint8_t *)bytes + length, 0};
   scan.depth = 1;
   while (scan.depth) {
     if (scan.at == scan.frames[scan.depth - 1].end)

@@ -16,6 +16,12 @@ bool pph_match_scalar(const pph_graph *graph, const pph_node *node,
   return true;
 }
 
+bool pph_match_empty(const pph_value *value) {
+  size_t count;
+  return !value->has_rank || !pph_shape_count(&value->shape, &count) ||
+         count == 0;
+}
+
 bool pph_match_same(const pph_graph *graph, pph_id a, pph_id b) {
   const pph_value *first = pph_graph_value(graph, a);
   const pph_value *second = pph_graph_value(graph, b);

@@ -21,6 +21,9 @@ const float *pph_match_per_channel(const pph_graph *graph,
                                    int32_t rank, int64_t channels,
                                    size_t *step);
 
+/* A value without elements (or of unknown shape). */
+bool pph_match_empty(const pph_value *value);
+
 /* Same type, known and equal shapes. */
 bool pph_match_same(const pph_graph *graph, pph_id a, pph_id b);
 

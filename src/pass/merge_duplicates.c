@@ -110,7 +110,7 @@ static pph_status merge_constants(pph_rewrite *rewrite, pph_error *error) {
   table seen;
   pph_status status =
       make_table(graph->heap, graph->value_count, &seen, error);
-  for (pph_id id = 0; status == PPH_OK && id < rewrite->count; id++)
+  for (pph_id id = 0; status == PPH_OK && id < graph->value_count; id++)
     merge_constant(rewrite, &seen, id);
   release_table(graph->heap, &seen);
   return status;

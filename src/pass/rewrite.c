@@ -78,12 +78,33 @@ bool pph_rewrite_is_output(const pph_rewrite *rewrite, pph_id id) {
 
 bool pph_rewrite_can_replace(const pph_rewrite *rewrite, pph_id from,
                              pph_id to) {
-  if (from >= rewrite->count)
-    return false;
-  if (!(rewrite->fixed[from] & FIXED_OUTPUT))
+  if (!pph_rewrite_is_output(rewrite, from))
     return true;
-  return to < rewrite->count && !rewrite->fixed[to] &&
+  return (to >= rewrite->count || !rewrite->fixed[to]) &&
          pph_graph_value(rewrite->graph, to)->producer;
+}
+
+/* Room for values that were added since begin. */
+static bool cover(pph_rewrite *rewrite, pph_id id) {
+  if (id < rewrite->count)
+    return true;
+  pph_heap *heap = rewrite->graph->heap;
+  uint32_t old = rewrite->count, count = rewrite->graph->value_capacity;
+  pph_id *forward = pph_heap_grow(heap, rewrite->forward,
+                                  old * sizeof *forward, count,
+                                  sizeof *forward);
+  if (!forward)
+    return false;
+  rewrite->forward = forward;
+  unsigned char *fixed = pph_heap_grow(heap, rewrite->fixed, old, count, 1);
+  if (!fixed)
+    return false;
+  rewrite->fixed = fixed;
+  memset(fixed + old, 0, count - old);
+  for (uint32_t i = old; i < count; i++)
+    forward[i] = i;
+  rewrite->count = count;
+  return true;
 }
 
 /* The value keeps its id and gets the name that the outside knows. */
@@ -98,7 +119,8 @@ static void swap_names(pph_value *a, pph_value *b) {
 }
 
 bool pph_rewrite_replace(pph_rewrite *rewrite, pph_id from, pph_id to) {
-  if (!pph_rewrite_can_replace(rewrite, from, to))
+  if (!pph_rewrite_can_replace(rewrite, from, to) || !cover(rewrite, from) ||
+      !cover(rewrite, to))
     return false;
   pph_value *old = pph_graph_value(rewrite->graph, from);
   pph_value *new = pph_graph_value(rewrite->graph, to);

@@ -10,7 +10,7 @@ typedef struct pph_rewrite {
   pph_graph *graph;
   pph_id *forward;      /* value -> what replaces it (itself if nothing) */
   unsigned char *fixed; /* 1: a graph input, 2: a graph output */
-  uint32_t count;       /* length of both; later values map to themselves */
+  uint32_t count;       /* length of both; values beyond map to themselves */
   uint32_t changes;     /* how many changes were made */
 } pph_rewrite;
 
@@ -46,7 +46,7 @@ bool pph_rewrite_can_replace(const pph_rewrite *rewrite, pph_id from,
                              pph_id to);
 
 /* From now on `to` stands for `from`, which has the same type and shape. False,
-   and nothing changed, when can_replace is false. */
+   and nothing changed, when can_replace is false or there is no memory. */
 bool pph_rewrite_replace(pph_rewrite *rewrite, pph_id from, pph_id to);
 
 /* Removes a node and its reads. */

@@ -9,6 +9,7 @@
 #include "pass/match.h"
 #include "pass/pass.h"
 #include "pass/rewrite.h"
+#include "pass/simplify_move.h"
 
 static pph_status bypass_identity(pph_rewrite *rewrite, pph_node *node,
                                   pph_error *error) {
@@ -16,87 +17,6 @@ static pph_status bypass_identity(pph_rewrite *rewrite, pph_node *node,
   if (pph_match_same(rewrite->graph, node->inputs[0], node->outputs[0]))
     pph_rewrite_bypass(rewrite, node, node->inputs[0]);
   return PPH_OK;
-}
-
-/* Reshape and kin */
-
-static pph_status make_reshape(pph_rewrite *rewrite, pph_node *node,
-                               pph_id source, pph_error *error) {
-  const pph_value *out =
-      pph_graph_value(rewrite->graph, node->outputs[0]);
-  int64_t dims[PPH_MAX_RANK];
-  uint32_t rank = (uint32_t)out->shape.rank;
-  memcpy(dims, out->shape.dims, sizeof dims);
-  pph_id ids[2] = {source};
-  PPH_TRY(pph_graph_add_ints(rewrite->graph, NULL, dims, rank, &ids[1],
-                             error));
-  node->kind = PPH_NODE_RESHAPE;
-  node->attribute_count = 0;
-  return pph_rewrite_set_inputs(rewrite, node, ids, 2, error);
-}
-
-static bool is_empty(const pph_value *value) {
-  size_t count;
-  return !pph_shape_count(&value->shape, &count) || count == 0;
-}
-
-static pph_status simplify_reshape(pph_rewrite *rewrite, pph_node *node,
-                                   pph_error *error) {
-  pph_graph *graph = rewrite->graph;
-  pph_id source = node->inputs[0];
-  const pph_value *in = pph_graph_value(graph, source);
-  /* A 0 in a target shape means something else. */
-  if (is_empty(in) || node->activation != PPH_ACTIVATION_NONE)
-    return PPH_OK;
-  const pph_node *before = in->producer;
-  if (before && before->kind == PPH_NODE_RESHAPE &&
-      before->activation == PPH_ACTIVATION_NONE)
-    source = before->inputs[0];
-  if (pph_match_same(graph, source, node->outputs[0]) &&
-      pph_rewrite_bypass(rewrite, node, source))
-    return PPH_OK;
-  if (source == node->inputs[0] && node->kind == PPH_NODE_RESHAPE &&
-      pph_graph_value(graph, node->inputs[1])->data)
-    return PPH_OK;
-  return make_reshape(rewrite, node, source, error);
-}
-
-/* Transpose */
-
-static bool is_identity(const int64_t *perm, int32_t rank) {
-  for (int32_t i = 0; i < rank; i++)
-    if (perm[i] != i)
-      return false;
-  return true;
-}
-
-static pph_status simplify_transpose(pph_rewrite *rewrite, pph_node *node,
-                                     pph_error *error) {
-  pph_graph *graph = rewrite->graph;
-  const pph_value *in = pph_node_find_input(graph, node, 0);
-  int32_t rank = in->shape.rank;
-  int64_t perm[PPH_MAX_RANK], first[PPH_MAX_RANK];
-  pph_id source = node->inputs[0];
-  pph_match_perm(graph, node, perm);
-  const pph_node *before = in->producer;
-  if (before && before->kind == PPH_NODE_TRANSPOSE) {
-    pph_match_perm(graph, before, first);
-    for (int32_t i = 0; i < rank; i++)
-      perm[i] = first[perm[i]];
-    source = before->inputs[0];
-  }
-  if (is_identity(perm, rank) && pph_rewrite_bypass(rewrite, node, source))
-    return PPH_OK;
-  const pph_value *from = pph_graph_value(graph, source);
-  if (!is_empty(from) && pph_match_perm_moves_ones(&from->shape, perm)) {
-    PPH_TRY(make_reshape(rewrite, node, source, error));
-    return simplify_reshape(rewrite, node, error);
-  }
-  if (source == node->inputs[0])
-    return PPH_OK;
-  pph_rewrite_set_input(rewrite, node, 0, source);
-  return pph_node_set_ints(graph, node, PPH_ATTR_PERM, perm, (uint32_t)rank,
-                           error);
 }
 
 /* Moves that move nothing */
@@ -281,7 +201,7 @@ static pph_status simplify_reduce_mean(pph_rewrite *rewrite, pph_node *node,
   int64_t axes[PPH_MAX_RANK];
   size_t count;
   int32_t rank = in->shape.rank;
-  if ((rank != 3 && rank != 4) || in->type != PPH_F32 || is_empty(in) ||
+  if ((rank != 3 && rank != 4) || in->type != PPH_F32 || pph_match_empty(in) ||
       !pph_match_axes(graph, node, rank, axes, &count) ||
       (int32_t)count != rank - 2 || axes[0] != 2)
     return PPH_OK;
@@ -295,7 +215,7 @@ static pph_status simplify_reduce_mean(pph_rewrite *rewrite, pph_node *node,
   PPH_TRY(pph_rewrite_insert(rewrite, PPH_NODE_GLOBAL_AVERAGE_POOL, node,
                              &source, 1, &pool, error));
   PPH_TRY(pph_shape_infer_node(graph, pool, error));
-  return make_reshape(rewrite, node, pool->outputs[0], error);
+  return pph_become_reshape(rewrite, node, pool->outputs[0], error);
 }
 
 static const struct {
@@ -306,11 +226,11 @@ static const struct {
     {PPH_NODE_CAST, bypass_identity},
     {PPH_NODE_EXPAND, bypass_identity},
     {PPH_NODE_TILE, bypass_identity},
-    {PPH_NODE_RESHAPE, simplify_reshape},
-    {PPH_NODE_FLATTEN, simplify_reshape},
-    {PPH_NODE_SQUEEZE, simplify_reshape},
-    {PPH_NODE_UNSQUEEZE, simplify_reshape},
-    {PPH_NODE_TRANSPOSE, simplify_transpose},
+    {PPH_NODE_RESHAPE, pph_simplify_reshape},
+    {PPH_NODE_FLATTEN, pph_simplify_reshape},
+    {PPH_NODE_SQUEEZE, pph_simplify_reshape},
+    {PPH_NODE_UNSQUEEZE, pph_simplify_reshape},
+    {PPH_NODE_TRANSPOSE, pph_simplify_transpose},
     {PPH_NODE_SLICE, simplify_slice},
     {PPH_NODE_PAD, simplify_pad},
     {PPH_NODE_CONCAT, simplify_concat},
@@ -337,6 +257,7 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
 
 pph_status pph_pass_simplify(pph_graph *graph, const pph_pass_options *options,
                              pph_error *error) {
-  (void)options;
-  return pph_rewrite_walk(graph, visit, error);
+  PPH_TRY(pph_rewrite_walk(graph, visit, error));
+  /* Readers that are dead would stand in the way of other passes. */
+  return pph_pass_drop_dead_nodes(graph, options, error);
 }

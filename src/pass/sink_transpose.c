@@ -10,6 +10,7 @@
 #include "pass/match.h"
 #include "pass/pass.h"
 #include "pass/rewrite.h"
+#include "pass/simplify_move.h"
 
 typedef struct sinker {
   pph_rewrite rewrite;
@@ -267,10 +268,31 @@ static pph_status add_transpose(sinker *s, pph_node *node,
                            (uint32_t)rank, error);
 }
 
+/* Two that meet become one or none at once, or the second would sink in front
+   of the first. */
+static pph_status meet(sinker *s, pph_node *node, pph_error *error) {
+  pph_id before = node->inputs[0];
+  if (!find_transpose(s->rewrite.graph, before))
+    return PPH_OK;
+  pph_id output = node->outputs[0];
+  PPH_TRY(pph_simplify_transpose(&s->rewrite, node, error));
+  /* Its readers now read another value, or it does. */
+  pph_id after = pph_rewrite_find(&s->rewrite, output);
+  bool gone = after != output;
+  uint32_t moved = gone ? s->willing[output] : is_willing(node);
+  if (!gone)
+    after = node->inputs[0];
+  s->willing[before]--;
+  if (after < s->count)
+    s->willing[after] += moved;
+  return PPH_OK;
+}
+
 static pph_status visit(sinker *s, pph_node *node, pph_error *error) {
   int64_t perm[PPH_MAX_RANK];
-  if (node->kind == PPH_NODE_TRANSPOSE || !is_willing(node) ||
-      !find_perm(s, node, perm))
+  if (node->kind == PPH_NODE_TRANSPOSE)
+    return meet(s, node, error);
+  if (!is_willing(node) || !find_perm(s, node, perm))
     return PPH_OK;
   int32_t rank =
       pph_graph_value(s->rewrite.graph, node->outputs[0])->shape.rank;
@@ -306,6 +328,7 @@ static pph_status walk(sinker *s, pph_error *error) {
   for (pph_node *node = graph->first, *next; node && status == PPH_OK;
        node = next) {
     next = node->next;
+    pph_rewrite_visit(&s->rewrite, node);
     status = visit(s, node, error);
   }
   pph_heap_release(graph->heap, s->willing);

@@ -1,0 +1,76 @@
+# The front of the repository: each target is one thing to do, and gets what it
+# needs first. The build itself is CMake's (CMakePresets.json).
+
+JOBS ?= 2
+FUZZ_SECONDS ?= 60
+BENCH_CASES ?= \
+  "f32 n1 g128 ci128 co128 i128x128 k4x4 s2x2 d1x1 p1,1,1,1" \
+  "f32 n1 g1 ci256 co128 i1x400 k1x16 s1x8 d1x1 p0,4,0,4" \
+  "f32 n1 g1 ci64 co32 i64x64 k4x4 s2x2 d1x1 p1,1,1,1"
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help deps dev-deps build demo test asan tsan fuzz valgrind bench \
+        format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
+	  Makefile
+
+deps: ## install the Debian packages that the build and tests need
+	@scripts/install-deps.sh
+
+dev-deps: ## the same for sanitizers, fuzzing, valgrind and formatting
+	@scripts/install-deps.sh --dev
+
+build: deps ## build the library and the command (build/release)
+	cmake --preset release
+	cmake --build build/release -j $(JOBS)
+
+demo: build ## double a picture with the embedded net; show what was gained
+	scripts/demo.sh build/release
+
+test: deps ## build with warnings as errors and pass all tests (build/dev)
+	cmake --preset dev -DPOLYPHASE_WERROR=ON
+	cmake --build build/dev -j $(JOBS)
+	ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+
+asan: deps ## all tests under the address and undefined-behaviour sanitizers
+	cmake --preset asan
+	cmake --build build/asan -j $(JOBS)
+	ctest --test-dir build/asan --output-on-failure -j $(JOBS)
+
+# Debian's libpthreadpool and libxnnpack are not instrumented: what happens
+# inside them is left out (tests/meta/tsan.supp).
+tsan: deps ## all tests under the thread sanitizer
+	cmake --preset tsan
+	cmake --build build/tsan -j $(JOBS)
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/meta/tsan.supp \
+	  ctest --test-dir build/tsan --output-on-failure -j $(JOBS)
+
+fuzz: dev-deps ## run every fuzz target for FUZZ_SECONDS (clang)
+	cmake --preset fuzz
+	cmake --build build/fuzz -j $(JOBS)
+	scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+valgrind: dev-deps ## all test programs under valgrind
+	cmake --preset dev
+	cmake --build build/dev -j $(JOBS)
+	cd build/dev/tests && for program in test_*; do \
+	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
+	  echo "$$program"; \
+	  valgrind -q --leak-check=full --error-exitcode=9 "./$$program" \
+	    || exit 1; \
+	done
+
+bench: build ## time transposed convolutions, every algorithm (BENCH_CASES)
+	@for op in $(BENCH_CASES); do \
+	  build/release/tools/polyphase bench --op "$$op" || exit 1; \
+	done
+
+format: dev-deps ## lay out all C sources
+	clang-format -i $$(find src include tools tests fuzz bench \
+	  -name '*.[ch]')
+
+clean: ## remove what was built
+	rm -rf build out

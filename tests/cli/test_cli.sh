@@ -1,0 +1,116 @@
+#!/bin/sh
+# The command from outside: exact output, exit codes, files.
+# usage: test_cli.sh POLYPHASE SOURCE_FOLDER
+set -u
+polyphase=$1
+source=$2
+model=$source/examples/upscale/upscale.onnx
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+# expect CODE WHAT COMMAND...: exit code; stdout and stderr are kept.
+expect() {
+  code=$1
+  what=$2
+  shift 2
+  "$@" >"$work/out" 2>"$work/err"
+  found=$?
+  [ "$found" -eq "$code" ] || {
+    fail "$what: exit $found, should be $code"
+    cat "$work/err"
+  }
+}
+
+# said FILE TEXT: the text is in out or err.
+said() {
+  grep -qF -- "$2" "$work/$1" || {
+    fail "\"$2\" is not in $1:"
+    cat "$work/$1"
+  }
+}
+
+expect 2 "no command" "$polyphase"
+said err "usage: polyphase COMMAND"
+expect 0 "help" "$polyphase" --help
+said out "polyphase COMMAND --help tells more"
+expect 0 "version" "$polyphase" --version
+said out "polyphase 0."
+expect 2 "unknown command" "$polyphase" fly
+said err 'unknown command "fly"'
+for command in run check info bench; do
+  expect 0 "$command --help" "$polyphase" $command --help
+  said out "usage: polyphase $command"
+  said out "--threads N"
+  expect 2 "$command, unknown option" "$polyphase" $command --no-such x
+  said err "unknown option --no-such"
+done
+expect 2 "run without a model" "$polyphase" run
+said err "too few arguments"
+expect 2 "bad number" "$polyphase" info "$model" --threads many
+said err "--threads takes N, not many"
+expect 3 "no such file" "$polyphase" info "$work/none.onnx"
+said err "none.onnx: cannot be opened"
+echo garbage >"$work/garbage.onnx"
+expect 3 "garbage" "$polyphase" info "$work/garbage.onnx"
+said err "polyphase: bad model"
+expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
+  "$source/examples/upscale/sample.png"
+
+expect 0 "info" "$polyphase" info "$model"
+said out "inputs  picture  f32 [1,3,height,width]"
+said out "up"
+said out "ConvTranspose"
+expect 0 "info --json" "$polyphase" info "$model" --json
+said out '"transposes":'
+said out '"nodes": [{'
+expect 2 "wrong shape name" "$polyphase" info "$model" --shape nothing=1x3
+said err 'it has "picture"'
+expect 2 "wrong shape" "$polyphase" info "$model" --shape picture=1x4x8x8
+said err "picture: the input has shape [1,4,8,8]"
+
+expect 0 "run a picture" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" -o "$work/doubled.png"
+[ -s "$work/doubled.png" ] || fail "no picture was written"
+expect 0 "run again, two threads" "$polyphase" run "$model" --threads 2 \
+  "$source/examples/upscale/sample.png" -o "$work/again.png"
+cmp -s "$work/doubled.png" "$work/again.png" || fail "threads change pixels"
+expect 0 "output folder" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" --output-dir "$work/outputs"
+[ -s "$work/outputs/doubled.npy" ] || fail "no doubled.npy"
+expect 0 "json" "$polyphase" run "$model" --json \
+  "$source/examples/upscale/sample.png"
+said out '"name": "doubled"'
+expect 2 "no input" "$polyphase" run "$model"
+said err 'input "picture" is missing'
+expect 2 "wrong ending" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" -o "$work/x.gif"
+said err ".png, .npy or .wav"
+expect 3 "no such picture" "$polyphase" run "$model" "$work/none.png"
+expect 3 "unwritable" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" -o "$work/no/such/folder.png"
+[ -e "$work/x.gif" ] && fail "a refused file was written"
+
+expect 0 "a model agrees with itself" "$polyphase" check "$model" "$model"
+said out "the outputs agree"
+expect 0 "input by position" "$polyphase" check "$model" "$model" --json \
+  --shape 0=1x3x5x7
+said out '"same": true'
+
+expect 2 "bench wants one of two" "$polyphase" bench
+expect 0 "bench a model" "$polyphase" bench "$model" --seconds 0.01 --json \
+  --shape picture=1x3x8x8
+said out '"peak_bytes":'
+expect 0 "bench an operator" "$polyphase" bench --seconds 0.01 --json \
+  --op "f32 n1 g8 ci8 co8 i9x7 k4x4 s2x2 d1x1 p1,1,1,1 op0x0"
+said out '"name": "xnnpack.polyphase", "verified": true'
+expect 2 "bad descriptor" "$polyphase" bench --op "f32 n1 g0"
+said err 'problem, column'
+
+[ "$failures" -eq 0 ] && echo "all as expected"
+exit "$failures"

@@ -1,0 +1,59 @@
+#include "test_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+uint64_t test_random_next(test_random *random) {
+  uint64_t z = random->state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+int64_t test_random_range(test_random *random, int64_t low, int64_t high) {
+  uint64_t span = (uint64_t)(high - low) + 1;
+  return low + (int64_t)(test_random_next(random) % span);
+}
+
+uint64_t test_seed(const char *what) {
+  const char *text = getenv("POLYPHASE_SEED");
+  uint64_t seed = text ? strtoull(text, NULL, 0) : 20261202;
+  printf("%s: POLYPHASE_SEED=%llu\n", what, (unsigned long long)seed);
+  return seed;
+}
+
+void test_fill_x(float *data, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    data[i] = (float)((7 * i + 3) % 11) - 5.0f;
+}
+
+void test_fill_w(float *data, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    data[i] = (float)((5 * i + 1) % 7) - 3.0f;
+}
+
+void test_fill_b(float *data, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    data[i] = (float)(i % 5) - 2.0f;
+}
+
+void test_fill_ramp(float *data, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    data[i] = (float)(i + 1);
+}
+
+const char *test_shared_path(const char *relative) {
+  static char path[1024];
+  snprintf(path, sizeof path, "%s/%s", PPH_SHARED_DATA, relative);
+  if (access(path, R_OK) == 0)
+    return path;
+  printf("skipped: %s is not there\n", relative);
+  return NULL;
+}
+
+void test_assert_ok(pph_status status, const pph_error *error) {
+  if (status != PPH_OK)
+    fail_msg("%s: %s: %s", pph_status_name(status), error->where,
+             error->message);
+}

@@ -1,0 +1,38 @@
+/* What the tests share. */
+#ifndef TEST_SUPPORT_H
+#define TEST_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/heap.h"
+#include "graph/graph.h"
+
+/* A deterministic generator (splitmix64). */
+typedef struct test_random {
+  uint64_t state;
+} test_random;
+uint64_t test_random_next(test_random *random);
+/* uniform in [low, high] */
+int64_t test_random_range(test_random *random, int64_t low, int64_t high);
+/* The seed of this run: POLYPHASE_SEED of the environment or a fixed one;
+   printed. */
+uint64_t test_seed(const char *what);
+
+/* The fills of ../shared/reference/public-bugs.md: X, W, b and ramp. */
+void test_fill_x(float *data, size_t count);
+void test_fill_w(float *data, size_t count);
+void test_fill_b(float *data, size_t count);
+void test_fill_ramp(float *data, size_t count);
+
+/* Path below the shared data folder, or NULL (with a printed message "skipped:
+   ...") when it is not there. Static buffer. */
+const char *test_shared_path(const char *relative);
+
+/* Fails the test with the error's place and message unless status is ok. */
+void test_assert_ok(pph_status status, const pph_error *error);
+
+#endif
