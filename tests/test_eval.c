@@ -131,9 +131,11 @@ static void float_pairs(void **state) {
   static const struct {
     pph_node_kind kind;
     float a, b, y;
-  } rows[] = {{PPH_NODE_ADD, 1, 2, 3},       {PPH_NODE_DIV, 1, 4, 0.25f},
+  } rows[] = {{PPH_NODE_ADD, 1, 2, 3},
+              {PPH_NODE_DIV, 1, 4, 0.25f},
               {PPH_NODE_POW, 2, 0.5f, 1.41421356f},
-              {PPH_NODE_MIN, 1, NAN, NAN},   {PPH_NODE_MAX, NAN, 1, NAN}};
+              {PPH_NODE_MIN, 1, NAN, NAN},
+              {PPH_NODE_MAX, NAN, 1, NAN}};
   eval_case c;
   for (size_t i = 0; i < COUNT(rows); i++) {
     eval_begin(&c, rows[i].kind);
@@ -163,8 +165,10 @@ static void comparisons_and_logic(void **state) {
   static const struct {
     pph_node_kind kind;
     uint8_t y[3];
-  } rows[] = {{PPH_NODE_EQUAL, {0, 1, 0}},   {PPH_NODE_GREATER, {0, 0, 1}},
-              {PPH_NODE_LESS, {1, 0, 0}},    {PPH_NODE_LESS_OR_EQUAL, {1, 1, 0}},
+  } rows[] = {{PPH_NODE_EQUAL, {0, 1, 0}},
+              {PPH_NODE_GREATER, {0, 0, 1}},
+              {PPH_NODE_LESS, {1, 0, 0}},
+              {PPH_NODE_LESS_OR_EQUAL, {1, 1, 0}},
               {PPH_NODE_GREATER_OR_EQUAL, {0, 1, 1}}};
   eval_case c;
   for (size_t i = 0; i < COUNT(rows); i++) {

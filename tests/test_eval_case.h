@@ -27,22 +27,20 @@ typedef struct eval_case {
   ((pph_shape){(int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / 8), {__VA_ARGS__}})
 #define SCALAR ((pph_shape){0})
 #define COUNT(list) ((uint32_t)(sizeof(list) / sizeof *(list)))
-#define F32(shape, ...)                                                        \
-  eval_add(&c, PPH_F32, shape, (float[]){__VA_ARGS__})
-#define I64(shape, ...)                                                        \
-  eval_add(&c, PPH_I64, shape, (int64_t[]){__VA_ARGS__})
+#define F32(shape, ...) eval_add(&c, PPH_F32, shape, (float[]){__VA_ARGS__})
+#define I64(shape, ...) eval_add(&c, PPH_I64, shape, (int64_t[]){__VA_ARGS__})
 #define INTS(key, ...)                                                         \
   eval_set_ints(&c, PPH_ATTR_##key, (int64_t[]){__VA_ARGS__},                  \
                 COUNT(((int64_t[]){__VA_ARGS__})))
 #define INT(key, value) eval_set_int(&c, PPH_ATTR_##key, value)
 #define FLOAT(key, value)                                                      \
-  test_assert_ok(pph_node_set_float(&c.graph, c.node, PPH_ATTR_##key, value,   \
-                                    &c.error),                                 \
-                 &c.error)
+  test_assert_ok(                                                              \
+      pph_node_set_float(&c.graph, c.node, PPH_ATTR_##key, value, &c.error),   \
+      &c.error)
 #define TEXT(key, value)                                                       \
-  test_assert_ok(pph_node_set_text(&c.graph, c.node, PPH_ATTR_##key, value,    \
-                                   &c.error),                                  \
-                 &c.error)
+  test_assert_ok(                                                              \
+      pph_node_set_text(&c.graph, c.node, PPH_ATTR_##key, value, &c.error),    \
+      &c.error)
 #define EXPECT_F32(...)                                                        \
   eval_expect_f32(&c, 0, (float[]){__VA_ARGS__},                               \
                   COUNT(((float[]){__VA_ARGS__})))
@@ -54,9 +52,9 @@ static inline void eval_begin(eval_case *c, pph_node_kind kind) {
   memset(c, 0, sizeof *c);
   pph_heap_init(&c->heap, NULL, 0);
   pph_graph_init(&c->graph, &c->heap, NULL);
-  test_assert_ok(pph_graph_add_node(&c->graph, kind, "n", NULL, &c->node,
-                                    &c->error),
-                 &c->error);
+  test_assert_ok(
+      pph_graph_add_node(&c->graph, kind, "n", NULL, &c->node, &c->error),
+      &c->error);
 }
 
 static inline void eval_add(eval_case *c, pph_dtype type, pph_shape shape,
@@ -108,8 +106,8 @@ static inline pph_status eval_try(eval_case *c, uint32_t outputs) {
                                      c->input_count, &c->error),
                  &c->error);
   for (uint32_t i = 0; i < outputs; i++)
-    test_assert_ok(
-        pph_graph_add_value(&c->graph, NULL, &ids[i], &c->error), &c->error);
+    test_assert_ok(pph_graph_add_value(&c->graph, NULL, &ids[i], &c->error),
+                   &c->error);
   test_assert_ok(
       pph_node_set_outputs(&c->graph, c->node, ids, outputs, &c->error),
       &c->error);
@@ -140,9 +138,8 @@ static inline void eval_end(eval_case *c) {
 
 static inline void eval_expect_shape(const eval_case *c, pph_shape shape) {
   char found[96], wanted[96];
-  assert_string_equal(
-      pph_shape_text(&c->outputs[0].shape, found, sizeof found),
-      pph_shape_text(&shape, wanted, sizeof wanted));
+  assert_string_equal(pph_shape_text(&c->outputs[0].shape, found, sizeof found),
+                      pph_shape_text(&shape, wanted, sizeof wanted));
 }
 
 static inline void eval_expect_f32(const eval_case *c, uint32_t output,

@@ -74,8 +74,7 @@ static void gather_counts_from_the_end(void **state) {
   I64(SHAPE(3), 1, 2, 3);
   I64(SHAPE(2), 0, 3);
   assert_int_equal(eval_try(&c, 1), PPH_BAD_MODEL);
-  assert_string_equal(c.error.message,
-                      "indices[1] is 3, must be in [-3,2]");
+  assert_string_equal(c.error.message, "indices[1] is 3, must be in [-3,2]");
   eval_end(&c);
 }
 

@@ -18,8 +18,8 @@ typedef struct model_case {
 
 static const model_case models[] = {
     {"models/hifigan-v3-tf2onnx/hifigan-v3-tf2onnx.onnx", {6}, 80, true},
-    {"models/hifigan-v3/hifigan-v3.onnx", {1, 6}, 80, true},
-    {"models/fsrcnn-x2/fsrcnn-x2.onnx", {1, 12, 16}, 25, true},
+    {"models/hifigan-v3/hifigan-v3.onnx", {6}, 80, true},
+    {"models/fsrcnn-x2/fsrcnn-x2.onnx", {12, 16}, 25, true},
     {"models/lyragan-stream/lyragan-stream.onnx", {0}, 150, true},
     {"models/gtcrn/gtcrn_simple.onnx", {0}, 420, true},
     {"models/selfie-segmentation/selfie-segmentation.onnx", {0}, 140, true},
@@ -27,7 +27,7 @@ static const model_case models[] = {
     {"models/ppocr-det-onnx/ch_ppocr_mobile_v2.0_det_infer.onnx",
      {1, 32, 64}, 110, true},
     {"models/ppocrv5-det/ppocrv5-det.onnx", {1, 32, 64}, 200, true},
-    {"models/waifu2x-upconv7-onnx/scale2.0x_model.onnx", {1, 32, 32}, 12,
+    {"models/waifu2x-upconv7-onnx/scale2.0x_model.onnx", {1}, 12,
      false},
     {"models/portrait-segmentation/prisma_nchw.onnx", {1}, 160, false},
     {"models/agllnet-lowlight-onnx/agllnet_256x256.onnx", {0}, 180, false},

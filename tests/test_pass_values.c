@@ -1,8 +1,9 @@
 /* The whole pipeline on random small graphs: results before and after agree.
    Integers throughout, but passes that scale weights round, so the bound is
    relative. */
-#include <math.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/shape.h"
@@ -28,11 +29,11 @@ static pph_shape shape_of(const maker *m, pph_id id) {
 }
 
 static pph_id add_floats(maker *m, pph_shape shape) {
-  float data[512];
+  float data[4096];
   size_t count = 1;
   for (int32_t i = 0; i < shape.rank; i++)
     count *= (size_t)shape.dims[i];
-  assert_true(count <= 512);
+  assert_true(count <= 4096);
   for (size_t i = 0; i < count; i++)
     data[i] = (float)test_random_range(m->random, -3, 3);
   pph_tensor tensor = {PPH_F32, shape, data};
@@ -362,7 +363,57 @@ static void test_random_graphs(void **state) {
   }
 }
 
+/* An allocator that fails from the n-th time on. */
+typedef struct stingy {
+  long left;
+} stingy;
+
+static void *allocate_stingily(void *context, size_t alignment, size_t size) {
+  stingy *own = context;
+  void *block = NULL;
+  if (own->left-- <= 0 || posix_memalign(&block, alignment, size) != 0)
+    return NULL;
+  return block;
+}
+
+static void release_block(void *context, void *block) {
+  (void)context;
+  free(block);
+}
+
+/* Whatever allocation fails, the pipeline says so and nothing is lost. */
+static void test_no_memory(void **state) {
+  (void)state;
+  test_random random = {test_seed("no memory")};
+  for (int trial = 0; trial < 40; trial++) {
+    stingy source = {LONG_MAX};
+    pph_allocator allocator = {&source, allocate_stingily, release_block};
+    pph_heap heap;
+    pph_heap_init(&heap, &allocator, 0);
+    static maker m;
+    grow(&m, &heap, &random);
+    pph_pass_options options;
+    pph_pass_options_init(&options);
+    options.polyphase = PPH_POLYPHASE_ALWAYS;
+    pph_status status = PPH_OUT_OF_MEMORY;
+    for (long n = 0; status != PPH_OK; n++) {
+      pph_error error = {0};
+      pph_graph graph;
+      source.left = LONG_MAX;
+      test_assert_ok(pph_graph_copy(&graph, &m.graph, &heap, &error), &error);
+      source.left = n;
+      status = pph_pipeline_run(&graph, &options, &error);
+      if (status != PPH_OK && status != PPH_OUT_OF_MEMORY)
+        fail_msg("allocation %ld: %s %s", n, error.where, error.message);
+      pph_graph_clear(&graph);
+    }
+    pph_graph_clear(&m.graph);
+    assert_int_equal(heap.used, 0);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_graphs),
+                                     cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "backend/native_rows.h"
 #include "base/checked.h"
+#include "graph/eval.h"
 
 enum { MAX_PARTS = 4096 };
 
@@ -338,6 +339,21 @@ static bool build_blocks(builder *b) {
   return add(b, 0, 0, &copy);
 }
 
+/* A nearest Resize by whole factors: each element is copied to a block. */
+static bool build_resize(builder *b) {
+  view from = make_view(input_value(b, 0)), to = make_view(output_value(b, 0));
+  int64_t factors[PPH_MAX_RANK];
+  if (!pph_eval_resize_repeats(b->graph, b->node, factors))
+    return false;
+  pph_strided_copy copy = {0};
+  for (int32_t i = 0; i < to.rank; i++) {
+    add_axis(&copy, from.dims[i], from.strides[i],
+             to.strides[i] * factors[i]);
+    add_axis(&copy, factors[i], 0, to.strides[i]);
+  }
+  return add(b, 0, 0, &copy);
+}
+
 static const struct {
   pph_node_kind kind;
   bool (*build)(builder *b);
@@ -355,6 +371,7 @@ static const struct {
     {PPH_NODE_EXPAND, build_expand},
     {PPH_NODE_TILE, build_tile},
     {PPH_NODE_PAD, build_pad},
+    {PPH_NODE_RESIZE, build_resize},
     {PPH_NODE_DEPTH_TO_SPACE, build_blocks},
     {PPH_NODE_SPACE_TO_DEPTH, build_blocks},
 };

@@ -21,4 +21,10 @@ PPH_NODISCARD pph_status pph_eval_node(const pph_graph *graph,
 /* Whether pph_eval_node has a loop for the kind at all. */
 bool pph_eval_supports(pph_node_kind kind);
 
+/* Whether a Resize node, shapes inferred, only repeats elements: nearest, with
+   output o of axis i reading input o / factors[i]. Its scales or sizes must be
+   constants. `factors` has room for the rank. */
+bool pph_eval_resize_repeats(const pph_graph *graph, const pph_node *node,
+                             int64_t *factors);
+
 #endif

@@ -247,7 +247,7 @@ void pph_number_store_integers(const pph_tensor *tensor, int64_t offset,
 }
 
 int64_t pph_number_integer(const pph_tensor *tensor, int64_t index) {
-  int64_t value;
+  int64_t value = 0;
   pph_number_load_integers(tensor, index, 0, &value, 1);
   return value;
 }

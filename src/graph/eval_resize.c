@@ -165,8 +165,10 @@ static float find_coordinate(const resize_job *job, const resize_axis *axis,
     return corner_length(axis) == 1 ? 0
                                     : x * (in - 1) / (corner_length(axis) - 1);
   case HALF_PIXEL_SYMMETRIC: {
-    float adjustment = out / (axis->scale * in);
-    return in / 2 * (1 - adjustment) + half;
+    /* The offset in float, the rest in double: a place that falls between two
+       elements must fall to the same side as in ONNX Runtime. */
+    float offset = in / 2 * (1 - out / (axis->scale * in));
+    return (float)(offset + (x + 0.5) / axis->scale - 0.5);
   }
   case CROP:
     break;
@@ -461,4 +463,42 @@ pph_status pph_eval_resize(const pph_eval *eval) {
     status = job.mode == NEAREST ? run_nearest(&job) : run_interpolation(&job);
   release_axes(&job);
   return status;
+}
+
+/* Every output of the axis reads the input `factor` times smaller. */
+static bool axis_repeats(const resize_job *job, const resize_axis *axis,
+                         int64_t *factor) {
+  if (axis->input == 0 || axis->output % axis->input)
+    return false;
+  *factor = axis->output / axis->input;
+  for (int64_t o = 0; o < axis->output; o++) {
+    float x = find_coordinate(job, axis, o);
+    if (clamp_place(round_nearest(job->nearest, x), axis->input) !=
+        o / *factor)
+      return false;
+  }
+  return true;
+}
+
+bool pph_eval_resize_repeats(const pph_graph *graph, const pph_node *node,
+                             int64_t *factors) {
+  pph_tensor inputs[4] = {{0}}, output = {0};
+  const pph_value *x = pph_node_find_input(graph, node, 0);
+  const pph_value *y = pph_graph_value(graph, node->outputs[0]);
+  for (uint32_t i = 1; i < node->input_count; i++)
+    if (pph_node_find_input(graph, node, i) &&
+        !pph_node_find_constant(graph, node, i, &inputs[i]))
+      return false;
+  inputs[0] = (pph_tensor){x->type, x->shape, NULL};
+  output = (pph_tensor){y->type, y->shape, NULL};
+  pph_eval eval = {graph, node, inputs, &output, NULL};
+  resize_job job = {.eval = &eval, .rank = x->shape.rank};
+  read_attributes(&job);
+  if (job.mode != NEAREST || job.coordinates == CROP ||
+      read_axes(&job) != PPH_OK)
+    return false;
+  for (int32_t i = 0; i < job.rank; i++)
+    if (!axis_repeats(&job, &job.axes[i], &factors[i]))
+      return false;
+  return true;
 }
