@@ -1,0 +1,13 @@
+#!/bin/sh
+# Makes the binary fuzz corpora from fuzz/corpus/fuzz_text.
+# usage: scripts/make-seeds.sh BUILD_FOLDER
+set -eu
+build=$1
+corpus=fuzz/corpus
+choice=0
+for text in "$corpus"/fuzz_text/*.txt; do
+  name=$(basename "$text" .txt)
+  "$build/fuzz/make_seeds" "$text" "$corpus/fuzz_import/$name.onnx" || continue
+  "$build/fuzz/make_seeds" "$text" "$corpus/fuzz_model/$name.bin" $choice
+  choice=$(((choice + 1) % 8))
+done
