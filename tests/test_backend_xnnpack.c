@@ -463,7 +463,7 @@ static void test_resize_refusals(void **state) {
     bool runs;
   } cases[] = {
       {"half_pixel", 2.5f, true},       {"half_pixel", 1.3f, false},
-      {"align_corners", 1.3f, true},    {"asymmetric", 1.3f, false},
+      {"align_corners", 1.3f, false},   {"asymmetric", 1.3f, false},
       {"half_pixel", 0.25f, true},      {"pytorch_half_pixel", 0.25f, false},
       {"tf_crop_and_resize", 2, false},
   };

@@ -273,6 +273,24 @@ static void test_names_are_new(void **state) {
                 true, "Abs(x) -> #0; Relu(#0) -> y; Exp(y) -> #2");
 }
 
+/* A pass gives what it makes the original's name; ONNX Runtime wants names to
+   differ. */
+static void test_node_names_differ(void **state) {
+  static const char text[] =
+      "input %x f32 [1,6,4]\n%a = Abs \"up\"(%x)\n%b = Exp \"up~x1\"(%a)\n"
+      "%c = DepthToSpace \"up\"(%b) {blocksize=[3], activation_min=0, "
+      "activation_max=inf} activation=clamp\noutput %c\n";
+  written model;
+  parse(&model, text, true);
+  write_and_read(&model);
+  assert_int_equal(model.again.node_count, 6);
+  assert_string_equal(model.again.first->name, "up");
+  for (const pph_node *one = model.again.first; one; one = one->next)
+    for (const pph_node *two = one->next; two; two = two->next)
+      assert_string_not_equal(one->name, two->name);
+  finish(&model);
+}
+
 static void check_refused(const char *text, bool infer, pph_status status,
                           const char *message) {
   written model;
@@ -484,6 +502,7 @@ int main(void) {
       cmocka_unit_test(test_relayout_is_dropped),
       cmocka_unit_test(test_split_tells_its_parts),
       cmocka_unit_test(test_names_are_new),
+      cmocka_unit_test(test_node_names_differ),
       cmocka_unit_test(test_export_refusals),
       cmocka_unit_test(test_blocks),
       cmocka_unit_test(test_open_block),

@@ -64,24 +64,24 @@ static bool scales_are_ratios(const pph_graph *graph, const pph_node *node) {
 
 static bool find_corners(const pph_graph *graph, const pph_node *node,
                          pph_xnn_image *image) {
+  static const struct {
+    const char *mode;
+    pph_xnn_corners corners;
+  } modes[] = {{"half_pixel", PPH_XNN_HALF_PIXEL},
+               {"pytorch_half_pixel", PPH_XNN_HALF_PIXEL},
+               {"align_corners", PPH_XNN_ALIGN_CORNERS},
+               {"asymmetric", PPH_XNN_ASYMMETRIC}};
   const pph_attribute_key key = PPH_ATTR_COORDINATE_TRANSFORMATION_MODE;
-  const char *mode = pph_node_text(node, key, "half_pixel");
-  bool pytorch = strcmp(mode, "pytorch_half_pixel") == 0;
-  if (!scales_are_ratios(graph, node))
+  size_t row = 0;
+  while (row < 4 && !is_text(node, key, "half_pixel", modes[row].mode))
+    row++;
+  if (row == 4)
     return false;
-  image->corners = PPH_XNN_ALIGN_CORNERS;
-  if (strcmp(mode, "align_corners") == 0)
-    return true;
-  image->corners = PPH_XNN_ASYMMETRIC;
-  if (strcmp(mode, "asymmetric") == 0)
-    return true;
-  image->corners = PPH_XNN_HALF_PIXEL;
-  if (strcmp(mode, "half_pixel") != 0 && !pytorch)
-    return false;
+  image->corners = modes[row].corners;
   for (int i = 0; i < 2; i++) /* there pytorch's takes position 0 */
-    if (pytorch && image->output[i] == 1 && image->input[i] > 1)
+    if (row == 1 && image->output[i] == 1 && image->input[i] > 1)
       return false;
-  return true;
+  return scales_are_ratios(graph, node);
 }
 
 static bool find_resize(const pph_graph *graph, const pph_node *node,

@@ -214,8 +214,12 @@ pph_status pph_onnx_export(const pph_graph *graph, void **bytes, size_t *length,
   *length = 0;
   pph_arena_init(&export.arena, graph->heap);
   pph_text_names_init(&export.names, graph);
+  pph_graph_init(&export.node_names, graph->heap, NULL);
+  pph_text_names_init(&export.node_table, &export.node_names);
   pph_status status = export_all(&export, bytes, length);
   pph_text_names_clear(&export.names);
+  pph_text_names_clear(&export.node_table);
+  pph_graph_clear(&export.node_names);
   pph_arena_clear(&export.arena);
   return status;
 }

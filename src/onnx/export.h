@@ -12,6 +12,8 @@ typedef struct pph_export {
   pph_arena arena;
   pph_text_names names; /* the graph's, so that new ones differ */
   uint32_t name_counter;
+  pph_graph node_names; /* values of it stand for the names of written nodes */
+  pph_text_names node_table;
   int64_t opset;
   pph_id *stands_for;  /* per value: itself, or what a dropped node copied */
   unsigned char *used; /* per value: a written node reads it */

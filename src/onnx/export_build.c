@@ -27,6 +27,27 @@ static pph_status copy_names(pph_export *export, pph_export_names names,
   return PPH_OK;
 }
 
+/* A node's name, changed if another node has it: ONNX Runtime refuses two of
+   the same, and a pass gives all that it makes the name of the original. */
+static pph_status name_node(pph_export *export, const char *stem,
+                            Pph__Onnx__NodeProto *node) {
+  char text[200];
+  const char *name = stem;
+  pph_id id, existing;
+  for (uint32_t i = 1; pph_text_names_find(&export->node_table, name,
+                                           strlen(name)) != PPH_NO_VALUE;
+       i = export->name_counter++) {
+    snprintf(text, sizeof text, "%.160s~x%u", stem, i);
+    name = text;
+  }
+  PPH_TRY(pph_graph_add_value(&export->node_names, name, &id, export->error));
+  PPH_TRY(
+      pph_text_names_add(&export->node_table, id, &existing, export->error));
+  /* The text lives in the table's arena: its place is fixed. */
+  node->name = unconst(pph_graph_value(&export->node_names, id)->name);
+  return PPH_OK;
+}
+
 pph_status pph_export_add_node(pph_export *export, const pph_node *source,
                                const char *op_type, pph_export_names inputs,
                                pph_export_names outputs) {
@@ -38,7 +59,7 @@ pph_status pph_export_add_node(pph_export *export, const pph_node *source,
   node = block;
   pph__onnx__node_proto__init(node);
   if (source->name[0])
-    node->name = unconst(source->name);
+    PPH_TRY(name_node(export, source->name, node));
   node->op_type = unconst(op_type);
   node->attribute = attributes;
   PPH_TRY(copy_names(export, inputs, &node->input));

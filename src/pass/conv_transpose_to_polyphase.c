@@ -94,7 +94,7 @@ static bool weigh(const pph_polyphase_plan *plan, pph_polyphase_mode mode,
     return false;
   }
   /* Equal counts as a gain: other runtimes' deconvolutions are worse. */
-  bool gain = mine <= theirs * 1.1;
+  bool gain = mine <= theirs;
   snprintf(reason, size,
            "estimated %.0f us against %.0f us for XNNPACK's deconvolution",
            mine, theirs);

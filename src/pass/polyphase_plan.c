@@ -17,13 +17,6 @@ static void set_axis(const pph_window *window, uint32_t from, pph_axis *axis) {
 static const pph_axis trivial_axis = {
     .input = 1, .kernel = 1, .stride = 1, .dilation = 1, .output = 1};
 
-/* The right pad that gives exactly frame.length outputs. */
-static int64_t find_pad_end(const pph_axis_plan *plan,
-                            const pph_phase_run *run) {
-  return plan->frame.length - plan->axis.input - run->pad_begin +
-         run->tap_step * (run->taps - 1);
-}
-
 static bool run_is_bias(const pph_axis_plan *plan, const pph_phase_run *run) {
   int64_t begin = pph_max_i64(0, -run->pad_begin);
   int64_t end = pph_max_i64(0, -run->pad_end);
@@ -39,33 +32,6 @@ static pph_phase_run start_run(const pph_phase *phase) {
                          .pad_end = phase->pad_end};
 }
 
-/* Widens `run` to cover the phase too; false when the taps of the two lie on
-   different grids (dilation and stride share no step). */
-static bool widen(const pph_axis_plan *plan, pph_phase_run *run,
-                  const pph_phase *phase) {
-  run->count++;
-  if (phase->taps == 0)
-    return true;
-  if (run->taps == 0) {
-    int64_t first = run->first, count = run->count;
-    *run = start_run(phase);
-    run->first = first;
-    run->count = count;
-    return true;
-  }
-  int64_t step = run->tap_step;
-  if (phase->tap_step != step ||
-      pph_floor_mod(phase->pad_begin - run->pad_begin, step) != 0)
-    return false;
-  int64_t begin = pph_max_i64(run->pad_begin, phase->pad_begin);
-  int64_t end = pph_max_i64((run->taps - 1) * step - run->pad_begin,
-                            (phase->taps - 1) * step - phase->pad_begin);
-  run->taps = (end + begin) / step + 1;
-  run->pad_begin = begin;
-  run->pad_end = find_pad_end(plan, run);
-  return true;
-}
-
 static bool same_window(const pph_phase_run *run, const pph_phase *phase) {
   return (run->taps == 0 && phase->taps == 0) ||
          (run->taps == phase->taps && run->tap_step == phase->tap_step &&
@@ -73,45 +39,34 @@ static bool same_window(const pph_phase_run *run, const pph_phase *phase) {
           run->pad_end == phase->pad_end);
 }
 
-/* Fills in plan->runs; false when the grouping does not apply. */
-static bool group(pph_axis_plan *plan, pph_phase_grouping grouping) {
+/* Fills in plan->runs. */
+static void group(pph_axis_plan *plan, bool group_phases) {
   plan->run_count = 0;
   for (int64_t i = 0; i < plan->frame.stride; i++) {
     pph_phase phase;
     pph_phase_make(&plan->axis, &plan->frame, i, &phase);
     pph_phase_run *last =
         plan->run_count ? &plan->runs[plan->run_count - 1] : NULL;
-    if (last && grouping == PPH_GROUP_EXACT && same_window(last, &phase))
+    if (last && group_phases && same_window(last, &phase))
       last->count++;
-    else if (last && grouping == PPH_GROUP_UNION) {
-      if (!widen(plan, last, &phase))
-        return false;
-    } else
+    else
       plan->runs[plan->run_count++] = start_run(&phase);
   }
-  /* A union of few taps far apart would be mostly zeros. */
-  return grouping != PPH_GROUP_UNION ||
-         plan->runs[0].taps * plan->frame.stride <=
-             4 * (plan->axis.kernel + plan->frame.stride);
 }
 
+/* Without sharing, one frame is as good as the other, and the tight one needs
+   no trim at the begin. */
 static bool set_option(pph_axis_plan *plan, unsigned option,
                        bool group_phases) {
-  static const struct {
-    pph_frame_kind frame;
-    pph_phase_grouping grouping;
-  } options[] = {{PPH_FRAME_TIGHT, PPH_GROUP_EXACT},
-                 {PPH_FRAME_ALIGNED, PPH_GROUP_EXACT},
-                 {PPH_FRAME_ALIGNED, PPH_GROUP_UNION},
-                 {PPH_FRAME_TIGHT, PPH_GROUP_UNION}};
+  static const pph_frame_kind frames[] = {PPH_FRAME_TIGHT, PPH_FRAME_ALIGNED};
   if (!group_phases && option > 0)
     return false;
-  pph_phase_frame_make(&plan->axis, options[option].frame, &plan->frame);
-  return group(plan,
-               group_phases ? options[option].grouping : PPH_GROUP_NONE);
+  pph_phase_frame_make(&plan->axis, frames[option], &plan->frame);
+  group(plan, group_phases);
+  return true;
 }
 
-enum { OPTIONS = 4 };
+enum { OPTIONS = 2 };
 
 /* Tries each pair of options, one per axis; keeps the cheapest. */
 static void choose(pph_polyphase_plan *plan) {
@@ -211,12 +166,13 @@ bool pph_phase_block_is_bias(const pph_polyphase_plan *plan,
 }
 
 /* Costs, fitted to measurements of XNNPACK on one Zen 4 core:
-   65,000 multiply-adds per microsecond with output channels rounded up to 16,
-   4 ns more per pixel and 16 channels of a convolution, 8 ns of a
+   65,000 multiply-adds per microsecond with output channels rounded up to 16
+   (60,000 in a deconvolution, whose indirection is longer), 4 ns more per pixel and 16 channels of a convolution, 8 ns of a
    deconvolution (it scatters), 24,000 bytes per microsecond for interleaving
    and cropping, 6,000 for concatenating (short rows), 1.5 us per node. */
-static const double macs_per_us = 65000, bytes_per_us = 24000,
-                    concat_bytes_per_us = 6000, node_us = 1.5;
+static const double macs_per_us = 65000, deconvolution_macs_per_us = 60000,
+                    bytes_per_us = 24000, concat_bytes_per_us = 6000,
+                    node_us = 1.5;
 
 static double round_channels(double channels) {
   int64_t tiles = pph_ceil_div((int64_t)channels, 16);
@@ -273,6 +229,6 @@ double pph_deconvolution_cost(const pph_window *window) {
   double group = (double)window->group;
   double rows = round_channels((double)window->out_channels / group) * group;
   double depth = (double)window->in_channels / group;
-  return in * taps * rows * depth / macs_per_us + out * rows * 0.008 / 16 +
-         node_us;
+  return in * taps * rows * depth / deconvolution_macs_per_us +
+         out * rows * 0.008 / 16 + node_us;
 }

@@ -25,13 +25,6 @@ typedef struct pph_axis_plan {
   uint32_t run_count;
 } pph_axis_plan;
 
-/* How the phases of an axis are grouped. */
-typedef enum pph_phase_grouping {
-  PPH_GROUP_NONE,  /* one convolution per phase */
-  PPH_GROUP_EXACT, /* phases with the same window share one */
-  PPH_GROUP_UNION  /* all share one; shorter phases get zero taps */
-} pph_phase_grouping;
-
 /* One convolution: phases [first, first + count) of both axes. */
 typedef struct pph_phase_block {
   int64_t first[2], count[2];
