@@ -10,7 +10,8 @@ BENCH_CASES ?= \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps dev-deps build demo test asan tsan fuzz valgrind bench \
+.PHONY: help deps dev-deps build demo test asan tsan fuzz valgrind models-valgrind \
+        models-asan bench \
         format clean
 
 help: ## list the targets
@@ -62,6 +63,17 @@ valgrind: dev-deps ## all test programs under valgrind
 	  valgrind -q --leak-check=full --error-exitcode=9 "./$$program" \
 	    || exit 1; \
 	done
+
+models-valgrind: dev-deps ## every real model under valgrind (long)
+	cmake --preset dev
+	cmake --build build/dev -j $(JOBS)
+	POLYPHASE_QUICK=1 valgrind -q --leak-check=full --error-exitcode=9 \
+	  build/dev/tests/test_real_models
+
+models-asan: deps ## every real model under the sanitizers, all engines (long)
+	cmake --preset asan
+	cmake --build build/asan -j $(JOBS)
+	build/asan/tests/test_real_models
 
 bench: build ## time transposed convolutions, every algorithm (BENCH_CASES)
 	@for op in $(BENCH_CASES); do \

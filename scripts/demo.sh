@@ -9,5 +9,5 @@ mkdir -p out
 "$build/tools/polyphase" run "$folder/upscale.onnx" "$folder/sample.png" \
   -o out/doubled.png
 "$build/tools/polyphase" bench "$folder/upscale.onnx" --compare \
-  --shape picture=1x3x120x160
+  --shape picture=1x3x144x192
 echo "The doubled picture: out/doubled.png (from $folder/sample.png)"

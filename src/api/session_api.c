@@ -16,6 +16,24 @@ void pph_session_options_init(pph_session_options *options) {
                                    .plans = 4};
 }
 
+/* A dump after no pass at all would silently print nothing. */
+static pph_status check_dump(const char *dump, pph_error *error) {
+  if (!dump || strcmp(dump, "all") == 0)
+    return PPH_OK;
+  size_t count, at = 0;
+  const pph_pass *passes = pph_pass_list(&count);
+  char names[sizeof error->message - 64] = "";
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(passes[i].name, dump) == 0)
+      return PPH_OK;
+    if (at < sizeof names && !strstr(names, passes[i].name))
+      at += (size_t)snprintf(names + at, sizeof names - at, " %s",
+                             passes[i].name);
+  }
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_options",
+                  "dump is \"%.20s\", must be all or one of%s", dump, names);
+}
+
 static pph_status check_options(const pph_session_options *options,
                                 pph_error *error) {
   const char *where = "pph_session_options";
@@ -41,7 +59,7 @@ static pph_status check_options(const pph_session_options *options,
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "plans is %u, must be 1 to %d", options->plans,
                     MAX_PLANS);
-  return PPH_OK;
+  return check_dump(options->dump, error);
 }
 
 static void fill_pass_options(pph_pass_options *passes,

@@ -74,6 +74,12 @@ said err 'it has "picture"'
 expect 2 "wrong shape" "$polyphase" info "$model" --shape picture=1x4x8x8
 said err "picture: the input has shape [1,4,8,8]"
 
+expect 2 "dump after no pass" "$polyphase" info "$model" --dump nothing
+said err 'dump is "nothing", must be all or one of drop_dead_nodes'
+expect 0 "dump" "$polyphase" info "$model" --dump fuse_activation
+said err '# after fuse_activation'
+said err 'activation=clamp'
+
 expect 0 "run a picture" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" -o "$work/doubled.png"
 [ -s "$work/doubled.png" ] || fail "no picture was written"
