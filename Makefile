@@ -15,7 +15,7 @@ BENCH_CASES ?= \
         format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' \
 	  Makefile
 
 deps: ## install the Debian packages that the build and tests need

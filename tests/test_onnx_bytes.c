@@ -10,7 +10,7 @@
 #include "test_support.h"
 
 /* Helpers for writing models; one definition for the tests of ONNX. */
-#include "model_writer.c"
+#include "model_writer.h"
 
 static const char small_model[] =
     "opset 9;ir 4;in x f32 Nx4x6x8;init w f32 4x2x2x2 1 2 3 4 5 6 7 8 9 10 11 "

@@ -12,7 +12,7 @@
 #include "test_support.h"
 
 /* Helpers for writing models; one definition for the tests of ONNX. */
-#include "model_writer.c"
+#include "model_writer.h"
 
 typedef struct written {
   pph_heap heap;

@@ -186,9 +186,9 @@ static int64_t clamp_place(float at, int64_t length) {
                              : pph_min_i64((int64_t)at, length - 1);
 }
 
-/* Halfway counts with a tolerance, as in ONNX Runtime from 1.27 on: a place such
-   as 3.5 often comes out of the division a little below or above. Not through
-   x + 0.5, which itself rounds up just below a half. */
+/* Halfway has a tolerance, as in ONNX Runtime 1.32: a place such as 3.5 often
+   comes out of the division a little below or above. Not through x + 0.5, which
+   itself rounds up just below a half. */
 static float round_nearest(nearest_mode mode, float x) {
   float low = floorf(x);
   bool halfway = fabsf(x - low - 0.5f) <= 1e-6f;

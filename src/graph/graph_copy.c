@@ -111,6 +111,7 @@ typedef struct sorter {
   pph_node **nodes;
   walk_frame *stack;
   pph_node *head, *tail;
+  pph_node *on_cycle; /* set when visit fails */
 } sorter;
 
 static void emit(sorter *sort, pph_node *node) {
@@ -132,7 +133,7 @@ static uint32_t producer_position(const sorter *sort, const pph_node *node,
   return sort->position[id];
 }
 
-static pph_status visit(sorter *sort, uint32_t start, pph_error *error) {
+static pph_status visit(sorter *sort, uint32_t start) {
   uint32_t depth = 0;
   if (sort->marks[start] == MARK_DONE)
     return PPH_OK;
@@ -150,10 +151,10 @@ static pph_status visit(sorter *sort, uint32_t start, pph_error *error) {
     uint32_t next = producer_position(sort, frame->node, frame->next_input++);
     if (next == UINT32_MAX || sort->marks[next] == MARK_DONE)
       continue;
-    if (sort->marks[next] == MARK_OPEN)
-      return pph_node_fail(sort->nodes[next], error, PPH_BAD_MODEL,
-                           "the node depends on its own output: the graph has "
-                           "a cycle");
+    if (sort->marks[next] == MARK_OPEN) {
+      sort->on_cycle = sort->nodes[next];
+      return PPH_BAD_MODEL;
+    }
     sort->marks[next] = MARK_OPEN;
     sort->stack[depth++] = (walk_frame){sort->nodes[next], 0};
   }
@@ -173,11 +174,13 @@ static pph_status sort_with(sorter *sort, uint32_t *saved, pph_error *error) {
   }
   pph_status status = PPH_OK;
   for (uint32_t i = 0; i < count && status == PPH_OK; i++)
-    status = visit(sort, i, error);
+    status = visit(sort, i);
   for (uint32_t i = 0; i < count; i++)
     sort->nodes[i]->index = saved[i];
   if (status != PPH_OK)
-    return status;
+    return pph_node_fail(sort->on_cycle, error, status,
+                         "the node depends on its own output: the graph has a "
+                         "cycle");
   graph->first = sort->head;
   graph->last = sort->tail;
   return PPH_OK;
