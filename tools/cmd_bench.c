@@ -7,6 +7,7 @@
 #include "measure.h"
 #include "model_inputs.h"
 #include "operator_bench.h"
+#include "progress.h"
 #include "report.h"
 
 /* One session's timed runs. */
@@ -61,13 +62,19 @@ static pph_status time_once(model_run *run, const model_inputs *inputs,
 static pph_status time_runs(model_run *runs, int count,
                             const model_inputs *inputs, double seconds,
                             pph_error *error) {
-  double end = measure_now() + seconds * 1e6 * count;
-  int rounds = 0;
-  do {
-    for (int i = 0; i < count; i++)
-      PPH_TRY(time_once(&runs[i], inputs, error));
-  } while (++rounds < 5 || measure_now() < end);
-  return PPH_OK;
+  double start = measure_now(), wanted = seconds * 1e6 * count;
+  pph_status status = PPH_OK;
+  progress bar;
+  progress_begin(&bar, "measuring", (uint64_t)wanted);
+  for (int rounds = 0; status == PPH_OK &&
+                       (rounds < 5 || measure_now() - start < wanted);
+       rounds++) {
+    for (int i = 0; status == PPH_OK && i < count; i++)
+      status = time_once(&runs[i], inputs, error);
+    progress_update(&bar, (uint64_t)(measure_now() - start));
+  }
+  progress_end(&bar);
+  return status;
 }
 
 static report_step describe_step(model_run *run, uint32_t index) {

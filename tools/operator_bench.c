@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "progress.h"
 #include "runtime/program.h"
 
 /* The ways to run the operator. */
@@ -216,21 +217,20 @@ static pph_status add_candidate(bench_state *state, operator_bench *bench,
   return PPH_OK;
 }
 
-/* Rounds over all candidates, so that what disturbs one disturbs all. */
-static pph_status time_all(bench_state *state, operator_bench *bench,
-                           double seconds, pph_error *error) {
-  double end = measure_now() + seconds * 1e6 * bench->count;
-  int rounds = 0;
-  do {
-    for (uint32_t i = 0; i < bench->count; i++) {
-      pph_tensor output;
-      if (!bench->candidates[i].verified)
-        continue;
-      PPH_TRY(run_once(state, &state->contenders[i], &output, error));
-      measure_add(&state->contenders[i].samples,
-                  step_time(state->contenders[i].program));
-    }
-  } while (++rounds < 5 || measure_now() < end);
+static pph_status time_round(bench_state *state, const operator_bench *bench,
+                             pph_error *error) {
+  for (uint32_t i = 0; i < bench->count; i++) {
+    pph_tensor output;
+    if (!bench->candidates[i].verified)
+      continue;
+    PPH_TRY(run_once(state, &state->contenders[i], &output, error));
+    measure_add(&state->contenders[i].samples,
+                step_time(state->contenders[i].program));
+  }
+  return PPH_OK;
+}
+
+static void choose(bench_state *state, operator_bench *bench) {
   for (uint32_t i = 0; i < bench->count; i++) {
     bench_candidate *candidate = &bench->candidates[i];
     candidate->least = measure_least(&state->contenders[i].samples);
@@ -240,7 +240,24 @@ static pph_status time_all(bench_state *state, operator_bench *bench,
          candidate->median < bench->candidates[bench->chosen].median))
       bench->chosen = i;
   }
-  return PPH_OK;
+}
+
+/* Rounds over all candidates, so that what disturbs one disturbs all. */
+static pph_status time_all(bench_state *state, operator_bench *bench,
+                           double seconds, pph_error *error) {
+  double start = measure_now(), wanted = seconds * 1e6 * bench->count;
+  pph_status status = PPH_OK;
+  progress bar;
+  progress_begin(&bar, "measuring", (uint64_t)wanted);
+  for (int rounds = 0; status == PPH_OK &&
+                       (rounds < 5 || measure_now() - start < wanted);
+       rounds++) {
+    status = time_round(state, bench, error);
+    progress_update(&bar, (uint64_t)(measure_now() - start));
+  }
+  progress_end(&bar);
+  choose(state, bench);
+  return status;
 }
 
 static pph_status run_bench(bench_state *state, const tool_options *options,
