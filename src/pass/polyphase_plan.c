@@ -167,9 +167,10 @@ bool pph_phase_block_is_bias(const pph_polyphase_plan *plan,
 
 /* Costs, fitted to measurements of XNNPACK on one Zen 4 core:
    65,000 multiply-adds per microsecond with output channels rounded up to 16
-   (60,000 in a deconvolution, whose indirection is longer), 4 ns more per pixel and 16 channels of a convolution, 8 ns of a
-   deconvolution (it scatters), 24,000 bytes per microsecond for interleaving
-   and cropping, 6,000 for concatenating (short rows), 1.5 us per node. */
+   (60,000 in a deconvolution, whose indirection is longer), 4 ns more per
+   pixel and 16 channels of a convolution, 8 ns of a deconvolution (it
+   scatters), 24,000 bytes per microsecond for interleaving and cropping, 6,000
+   for concatenating (short rows), 1.5 us per node. */
 static const double macs_per_us = 65000, deconvolution_macs_per_us = 60000,
                     bytes_per_us = 24000, concat_bytes_per_us = 6000,
                     node_us = 1.5;
