@@ -67,13 +67,13 @@ valgrind: dev-deps ## all test programs under valgrind
 models-valgrind: dev-deps ## every real model under valgrind (long)
 	cmake --preset dev
 	cmake --build build/dev -j $(JOBS)
-	POLYPHASE_QUICK=1 valgrind -q --leak-check=full --error-exitcode=9 \
-	  build/dev/tests/test_real_models
+	scripts/check-models.sh build/dev/tools/polyphase ../shared/models \
+	  valgrind -q --leak-check=full --error-exitcode=9
 
-models-asan: deps ## every real model under the sanitizers, all engines (long)
+models-asan: deps ## every real model under the sanitizers (long)
 	cmake --preset asan
 	cmake --build build/asan -j $(JOBS)
-	build/asan/tests/test_real_models
+	scripts/check-models.sh build/asan/tools/polyphase ../shared/models
 
 bench: build ## time transposed convolutions, every algorithm (BENCH_CASES)
 	@for op in $(BENCH_CASES); do \

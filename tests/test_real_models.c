@@ -37,6 +37,7 @@ static const struct {
     {"realesr-animevideov3-x4/realesr-animevideov3-x4", 1, true},
     {"fsrcnn-x2/fsrcnn-x2", 1, false},
     {"selfie-segmentation/selfie-segmentation", 1, false},
+    {"deepfilternet3-erb-dec/deepfilternet3-erb-dec", 1, false},
 };
 
 /* DIR/in.NAME.npy where NAME has every character outside [A-Za-z0-9_.]
