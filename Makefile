@@ -10,7 +10,7 @@ BENCH_CASES ?= \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps dev-deps build demo test asan tsan fuzz valgrind models-valgrind \
+.PHONY: help deps dev-deps build install demo test asan tsan fuzz valgrind models-valgrind \
         models-asan bench \
         format clean
 
@@ -27,6 +27,9 @@ dev-deps: ## the same for sanitizers, fuzzing, valgrind and formatting
 build: deps ## build the library and the command (build/release)
 	cmake --preset release
 	cmake --build build/release -j $(JOBS)
+
+install: build ## install library, headers and command (PREFIX, /usr/local)
+	cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
 
 demo: build ## double a picture with the embedded net; show what was gained
 	scripts/demo.sh build/release

@@ -145,6 +145,8 @@ static pph_status bench_model(const tool_options *options,
   }
   PPH_TRY(start_run(model, &options->session, inputs, &runs[count++], error));
   PPH_TRY(time_runs(runs, count, inputs, options->seconds, error));
+  if (!options->json)
+    report_print_shapes(model, inputs->tensors, "for");
   if (options->compare) {
     print_comparison(runs, options->json);
     return PPH_OK;
@@ -160,7 +162,7 @@ static int bench_file(const tool_options *options) {
   model_options.limits = &options->limits;
   if (pph_model_load(options->arguments[0], &model_options, &model, &error) !=
       PPH_OK)
-    return tool_fail(&error);
+    return tool_fail_model(options->arguments[0], &error);
   model_inputs inputs = {0};
   model_run runs[2] = {0};
   pph_status status = bench_model(options, model, &inputs, runs, &error);
@@ -183,10 +185,24 @@ static int bench_operator(const tool_options *options) {
   return EXIT_DONE;
 }
 
+/* What contradicts itself; NULL when nothing does. */
+static const char *find_conflict(const tool_options *options) {
+  bool xnnpack = options->session.engine == PPH_ENGINE_AUTO ||
+                 options->session.engine == PPH_ENGINE_XNNPACK;
+  if ((options->argument_count == 1) == (options->op != NULL))
+    return "give either a MODEL or --op DESCRIPTOR";
+  if (options->op && options->compare)
+    return "--compare is for models; --op compares anyway";
+  if (!xnnpack && (options->op || options->compare))
+    return "--op and --compare measure XNNPACK: --engine must be auto or "
+           "xnnpack";
+  return NULL;
+}
+
 int cmd_bench(const tool_options *options) {
-  if ((options->argument_count == 1) == (options->op != NULL)) {
-    fprintf(stderr, "polyphase bench: give either a MODEL or --op "
-                    "DESCRIPTOR\n");
+  const char *conflict = find_conflict(options);
+  if (conflict) {
+    fprintf(stderr, "polyphase bench: %s\n", conflict);
     return EXIT_USAGE;
   }
   return options->op ? bench_operator(options) : bench_file(options);

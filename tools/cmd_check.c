@@ -15,6 +15,7 @@ typedef struct side {
   pph_session *session;
   pph_tensor *outputs;
   uint32_t output_count;
+  const char *failed_path; /* the file that could not be loaded */
 } side;
 
 static void clear_side(side *one) {
@@ -23,14 +24,32 @@ static void clear_side(side *one) {
   free(one->outputs);
 }
 
-static pph_status open_side(const tool_options *options, const char *path,
+/* One model alone is judged by the reference: its own graph as it is in the
+   file, computed with sums in double. */
+static pph_session_options judge_options(const tool_options *options) {
+  pph_session_options judge = options->session;
+  judge.engine = PPH_ENGINE_REFERENCE;
+  judge.optimize = false;
+  judge.lowering = PPH_LOWERING_NEVER;
+  return judge;
+}
+
+static pph_status open_side(const tool_options *options, bool is_second,
                             side *one, pph_error *error) {
+  bool judges = is_second && options->argument_count == 1;
+  const char *path = options->arguments[is_second && !judges];
+  pph_session_options session =
+      judges ? judge_options(options) : options->session;
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
-  PPH_TRY(pph_model_load(path, &model_options, &one->model, error));
-  PPH_TRY(pph_session_create(one->model, &options->session, &one->session,
-                             error));
+  pph_status status =
+      pph_model_load(path, &model_options, &one->model, error);
+  if (status != PPH_OK) {
+    one->failed_path = path;
+    return status;
+  }
+  PPH_TRY(pph_session_create(one->model, &session, &one->session, error));
   one->output_count = pph_model_output_count(one->model);
   one->outputs = calloc(one->output_count + 1, sizeof *one->outputs);
   return one->outputs ? PPH_OK : pph_fail_memory(error);
@@ -114,15 +133,17 @@ int cmd_check(const tool_options *options) {
   side a = {0}, b = {0};
   model_inputs inputs = {0};
   bool same = false;
-  pph_status status = open_side(options, options->arguments[0], &a, &error);
+  pph_status status = open_side(options, false, &a, &error);
   if (status == PPH_OK)
-    status = open_side(options, options->arguments[1], &b, &error);
+    status = open_side(options, true, &b, &error);
   if (status == PPH_OK)
     status = compare_sides(options, &a, &b, &inputs, &same, &error);
   model_inputs_clear(&inputs);
   clear_side(&a);
   clear_side(&b);
   if (status != PPH_OK)
-    return tool_fail(&error);
+    return a.failed_path   ? tool_fail_model(a.failed_path, &error)
+           : b.failed_path ? tool_fail_model(b.failed_path, &error)
+                           : tool_fail(&error);
   return same ? EXIT_DONE : EXIT_NO;
 }

@@ -14,7 +14,7 @@ static pph_status plan_and_print(const tool_options *options,
     status = pph_session_prepare(*session, inputs->tensors, inputs->count,
                                  error);
   if (status == PPH_OK)
-    report_print_info(model, *session, options->json);
+    report_print_info(model, inputs->tensors, *session, options->json);
   return status;
 }
 
@@ -26,7 +26,7 @@ int cmd_info(const tool_options *options) {
   model_options.limits = &options->limits;
   if (pph_model_load(options->arguments[0], &model_options, &model, &error) !=
       PPH_OK)
-    return tool_fail(&error);
+    return tool_fail_model(options->arguments[0], &error);
   model_inputs inputs = {0};
   pph_session *session = NULL;
   pph_status status =

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/fail.h"
 #include "json.h"
 #include "npy.h"
+#include "output_file.h"
 #include "picture_tensor.h"
 #include "table.h"
 #include "wav.h"
@@ -21,10 +23,14 @@ typedef struct job {
   model_inputs inputs;
   pph_tensor *outputs;
   uint32_t output_count;
+  bool model_failed; /* the error is about the model's file */
 } job;
 
 static pph_status load_picture(job *work, pph_error *error) {
   picture image;
+  if (work->inputs.given[0])
+    return pph_fail(error, PPH_INVALID_ARGUMENT, work->options->arguments[1],
+                    "the picture's input is given by --input too");
   PPH_TRY(picture_load(work->options->arguments[1], &image, error));
   pph_status status = picture_to_tensor(work->options, work->model, &image,
                                         &work->inputs.tensors[0], error);
@@ -35,17 +41,34 @@ static pph_status load_picture(job *work, pph_error *error) {
 
 static bool ends_in(const char *path, const char *ending) {
   size_t length = strlen(path), tail = strlen(ending);
-  return length > tail && strcmp(path + length - tail, ending) == 0;
+  return length > tail && strcasecmp(path + length - tail, ending) == 0;
 }
 
-/* Sound at 22.05 kHz, the rate of the vocoders that this is for. */
+/* Before the run, so that a long one is not lost. */
+static pph_status check_output_name(const tool_options *options,
+                                    pph_error *error) {
+  static const char *const endings[] = {".png", ".npy", ".wav"};
+  for (int i = 0; options->output && i < 3; i++)
+    if (ends_in(options->output, endings[i]))
+      return output_file_check(options->output, error);
+  if (!options->output)
+    return PPH_OK;
+  return pph_fail(error, PPH_INVALID_ARGUMENT, options->output,
+                  "an output file ends in .png, .npy or .wav");
+}
+
+/* Sound at 22.05 kHz, the rate of the vocoders that this is for: one signal,
+   so all axes but the last have length 1. */
 static pph_status save_sound(const char *path, const pph_tensor *tensor,
                              pph_error *error) {
   size_t count;
-  if (tensor->type != PPH_F32 || !pph_shape_count(&tensor->shape, &count))
+  int32_t rank = tensor->shape.rank;
+  if (tensor->type != PPH_F32 || rank < 1 ||
+      !pph_shape_count(&tensor->shape, &count) ||
+      count != (size_t)tensor->shape.dims[rank - 1])
     return pph_fail(error, PPH_INVALID_ARGUMENT, path,
-                    "output 0 is %s, sound must be f32",
-                    pph_dtype_name(tensor->type));
+                    "output 0 is no sound: it must be f32 and one signal, "
+                    "[..,1,samples]");
   wav sound = {22050, 1, count, tensor->data};
   return wav_save(path, &sound, error);
 }
@@ -57,9 +80,6 @@ static pph_status save_output(const job *work, pph_error *error) {
     return npy_save(path, tensor, error);
   if (ends_in(path, ".wav"))
     return save_sound(path, tensor, error);
-  if (!ends_in(path, ".png"))
-    return pph_fail(error, PPH_INVALID_ARGUMENT, path,
-                    "an output file ends in .png, .npy or .wav");
   picture image;
   PPH_TRY(picture_from_tensor(&work->options->range, tensor, &image, error));
   pph_status status = picture_save(path, &image, error);
@@ -115,7 +135,7 @@ static pph_status save_all(const job *work, pph_error *error) {
 static void summarise(const pph_tensor *tensor, double *low, double *high,
                       double *mean) {
   size_t count = 0;
-  *low = *high = *mean = (double)NAN;
+  *low = *high = *mean = fabs((double)NAN); /* prints as nan, not -nan */
   if (tensor->type != PPH_F32 || !pph_shape_count(&tensor->shape, &count) ||
       !count)
     return;
@@ -128,7 +148,7 @@ static void summarise(const pph_tensor *tensor, double *low, double *high,
     *high = value > *high ? value : *high;
     sum += value;
   }
-  *mean = sum / (double)count;
+  *mean = isnan(sum) ? fabs((double)NAN) : sum / (double)count;
 }
 
 static void print_json(const job *work) {
@@ -177,13 +197,26 @@ static void print_table(const job *work) {
   table_clear(&rows);
 }
 
+/* One line to stderr: what went where. */
+static void report_written(const job *work) {
+  char shape[128];
+  fprintf(stderr, "%s %s -> %s\n", pph_model_output(work->model, 0).name,
+          pph_shape_text(&work->outputs[0].shape, shape, sizeof shape),
+          work->options->output);
+}
+
 static pph_status load_job(job *work, pph_error *error) {
   const tool_options *options = work->options;
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
-  PPH_TRY(pph_model_load(options->arguments[0], &model_options, &work->model,
-                         error));
+  PPH_TRY(check_output_name(options, error));
+  pph_status status = pph_model_load(options->arguments[0], &model_options,
+                                     &work->model, error);
+  if (status != PPH_OK) {
+    work->model_failed = true;
+    return status;
+  }
   PPH_TRY(model_inputs_load(options, work->model, &work->inputs, error));
   if (options->argument_count == 2)
     PPH_TRY(load_picture(work, error));
@@ -204,6 +237,8 @@ static pph_status do_job(job *work, pph_error *error) {
     PPH_TRY(save_output(work, error));
   if (work->options->output_dir)
     PPH_TRY(save_all(work, error));
+  if (work->options->output)
+    report_written(work);
   if (work->options->json)
     print_json(work);
   else if (!work->options->output && !work->options->output_dir)
@@ -219,5 +254,8 @@ int cmd_run(const tool_options *options) {
   free(work.outputs);
   pph_session_destroy(work.session);
   pph_model_destroy(work.model);
-  return status == PPH_OK ? EXIT_DONE : tool_fail(&error);
+  if (status == PPH_OK)
+    return EXIT_DONE;
+  return work.model_failed ? tool_fail_model(options->arguments[0], &error)
+                           : tool_fail(&error);
 }

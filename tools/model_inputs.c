@@ -59,8 +59,10 @@ pph_status model_inputs_load(const tool_options *options,
         model_inputs_find(model, options->inputs.texts[i], &path);
     if (index == UINT32_MAX)
       return unknown_input(model, options->inputs.texts[i], error);
-    free(inputs->tensors[index].data);
-    inputs->tensors[index].data = NULL;
+    if (inputs->given[index])
+      return pph_fail(error, PPH_INVALID_ARGUMENT, options->inputs.texts[i],
+                      "input \"%s\" is given twice",
+                      pph_model_input(model, index).name);
     PPH_TRY(npy_load(path, &inputs->tensors[index], error));
     inputs->given[index] = true;
   }
@@ -146,7 +148,8 @@ pph_status model_inputs_require(const pph_model *model,
   for (uint32_t i = 0; i < inputs->count; i++)
     if (!inputs->given[i])
       return pph_fail(error, PPH_INVALID_ARGUMENT, "",
-                      "input \"%s\" is missing: give --input '%s=FILE.npy'",
+                      "input \"%s\" is missing: give --input '%s=FILE.npy', "
+                      "or a picture after the model",
                       pph_model_input(model, i).name,
                       pph_model_input(model, i).name);
   return PPH_OK;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef bool (*apply_fn)(tool_options *options, const char *value);
 
@@ -42,6 +43,9 @@ static bool apply_threads(tool_options *options, const char *value) {
   double threads;
   if (!parse_number(value, 0, 256, &threads) || threads != floor(threads))
     return false;
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (threads == 0) /* so that what is printed is what is used */
+    threads = processors < 1 ? 1 : fmin((double)processors, 256);
   options->session.threads = (uint32_t)threads;
   return true;
 }
@@ -113,10 +117,10 @@ static bool apply_scale(tool_options *options, const char *value) {
   double number;
   bool ok = parse_number(value, -1e9, 1e9, &number);
   options->range.scale = (float)number;
-  return ok;
+  return ok && options->range.scale != 0;
 }
 
-/* One number for all channels, or one per channel between commas. */
+/* One number for all channels, or three or four, one each. */
 static bool parse_channels(const char *value, float *channels) {
   int count = 0;
   while (count < 4) {
@@ -130,6 +134,8 @@ static bool parse_channels(const char *value, float *channels) {
     if (*end != ',')
       return false;
   }
+  if (count == 2 || *(value - 1) != 0)
+    return false;
   for (int i = count; i < 4; i++)
     channels[i] = channels[count == 1 ? 0 : count - 1];
   return true;
@@ -183,40 +189,48 @@ static const struct {
     {"help", NULL, 'h', apply_help, "this text"},
     {"json", NULL, 0, apply_json, "one JSON object instead of a table"},
     {"threads", "N", 't', apply_threads,
-     "threads, 0 for one per processor (default 1)"},
+     "threads, 1 to 256, or 0 for one per processor (default 1)"},
     {"engine", "auto|native|xnnpack|reference", 0, apply_engine,
-     "what computes the nodes (default auto)"},
+     "what computes: auto is xnnpack where it can, then our own code, then\n"
+     "the reference (sums in double, slow); native leaves XNNPACK out"},
     {"accuracy", "exact|high|normal", 0, apply_accuracy,
-     "how accurate results must be (default normal)"},
+     "how accurate results must be (default normal; all algorithms of\n"
+     "this version are direct, so the levels do not differ yet)"},
     {"polyphase", "auto|always|never", 0, apply_polyphase,
      "when upsampling nodes become phases (default auto: where faster)"},
     {"no-optimize", NULL, 0, apply_no_optimize,
      "run the graph as it is in the file"},
     {"dump", "PASS|all", 0, apply_dump,
-     "print the graph's text form to stderr after a pass"},
+     "print the graph's text form to stderr after a pass\n"
+     "(docs/passes.md has their names)"},
     {"input", "NAME=FILE.npy", 'i', apply_input,
-     "an input, by name or position (0=x.npy); may be repeated"},
+     "an input, by name or position (0=x.npy); once per input"},
     {"shape", "NAME=1x3x64x64", 0, apply_shape,
      "an input's shape where no file is given (unknown sizes: 64)"},
     {"output", "FILE", 'o', apply_output,
-     "where to write output 0: .png, .npy or .wav"},
+     "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
     {"output-dir", "DIR", 0, apply_output_dir,
-     "a folder that gets OUTPUTNAME.npy of every output"},
+     "a folder, made if need be, that gets OUTPUTNAME.npy of every output"},
     {"scale", "S", 0, apply_scale,
-     "picture in: value = (pixel * S - mean) / std (default 1/255)"},
+     "pictures: value = (pixel * S - mean) / std, and the other way round\n"
+     "for -o FILE.png (default 1/255)"},
     {"mean", "M[,M,M]", 0, apply_mean, "see --scale (default 0)"},
     {"std", "D[,D,D]", 0, apply_std, "see --scale (default 1)"},
     {"op", "DESCRIPTOR", 0, apply_op,
-     "one operator: \"f32 n1 g128 ci128 co128 i128x128 k4x4 s2x2 d1x1 "
-     "p1,1,1,1\""},
+     "one operator, \"f32 n1 g1 ci64 co32 i64x64 k4x4 s2x2 d1x1 p1,1,1,1\":\n"
+     "batch, groups, channels in and out, input height x width, kernel,\n"
+     "stride, dilation, pads top,left,bottom,right, then op0x0: output\n"
+     "padding; conv in front: an ordinary convolution; 1-D: height 1"},
     {"compare", NULL, 0, apply_compare,
      "upsampling nodes beside XNNPACK's own deconvolution"},
     {"seconds", "S", 0, apply_seconds,
-     "time to measure each candidate (default 1)"},
-    {"atol", "A", 0, apply_absolute, "absolute tolerance (default 1e-4)"},
-    {"rtol", "R", 0, apply_relative, "relative tolerance (default 1e-4)"},
+     "time to measure each candidate, 0.001 to 3600 (default 1)"},
+    {"atol", "A", 0, apply_absolute,
+     "absolute tolerance, at least 0 (default 1e-4)"},
+    {"rtol", "R", 0, apply_relative,
+     "relative tolerance, at least 0 (default 1e-4)"},
     {"max-memory", "MIB", 0, apply_max_memory,
-     "refuse to take more memory than this (default 16384)"},
+     "refuse to take more memory than this, at least 1 (default 16384)"},
 };
 enum { ROWS = sizeof rows / sizeof *rows, FIRST_VALUE = 256 };
 
@@ -294,9 +308,9 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
                          argv[optind - 1]);
     int row = find_row(value);
     if (!rows[row].apply(options, optarg)) {
-      char text[160];
-      snprintf(text, sizeof text, "--%s takes %s, not", rows[row].name,
-               rows[row].argument);
+      char text[400];
+      snprintf(text, sizeof text, "--%s takes %s: %s.\nFound", rows[row].name,
+               rows[row].argument, rows[row].help);
       return usage_error(command, text, optarg);
     }
   }
@@ -313,6 +327,21 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
   return true;
 }
 
+/* Two columns; a help text may have several lines. */
+static void print_row(const char *left, const char *help) {
+  enum { LEFT = 24 };
+  if (strlen(left) > LEFT)
+    printf("  %s\n  %-*s  ", left, LEFT, "");
+  else
+    printf("  %-*s  ", LEFT, left);
+  for (; *help; help++) {
+    putchar(*help);
+    if (*help == '\n')
+      printf("  %-*s  ", LEFT, "");
+  }
+  putchar('\n');
+}
+
 void tool_options_print_help(const tool_command *command) {
   printf("usage: polyphase %s %s\n\n%s\n\noptions:\n", command->name,
          command->arguments, command->summary);
@@ -326,16 +355,17 @@ void tool_options_print_help(const tool_command *command) {
     snprintf(left, sizeof left, "%s--%s%s%s", letter, rows[i].name,
              rows[i].argument ? " " : "",
              rows[i].argument ? rows[i].argument : "");
-    if (strlen(left) > 28)
-      printf("  %s\n  %-28s  %s\n", left, "", rows[i].help);
-    else
-      printf("  %-28s  %s\n", left, rows[i].help);
+    print_row(left, rows[i].help);
   }
 }
 
-int tool_fail(const pph_error *error) {
-  fprintf(stderr, "polyphase: %s: %s%s%s\n", pph_status_name(error->status),
-          error->where, error->where[0] ? ": " : "", error->message);
+static int fail_at(const char *path, const pph_error *error) {
+  const char *name = error->status == PPH_BAD_MODEL
+                         ? "bad model or file"
+                         : pph_status_name(error->status);
+  fprintf(stderr, "polyphase: %s: %s%s%s%s%s\n", name, path ? path : "",
+          path ? ": " : "", error->where, error->where[0] ? ": " : "",
+          error->message);
   switch (error->status) {
   case PPH_OK:
     return EXIT_DONE;
@@ -351,4 +381,11 @@ int tool_fail(const pph_error *error) {
     return EXIT_LIMIT;
   }
   return EXIT_USAGE;
+}
+
+int tool_fail(const pph_error *error) { return fail_at(NULL, error); }
+
+int tool_fail_model(const char *path, const pph_error *error) {
+  bool named = strncmp(error->where, path, strlen(path)) == 0;
+  return fail_at(named ? NULL : path, error);
 }

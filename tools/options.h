@@ -67,6 +67,8 @@ void tool_options_print_help(const tool_command *command);
 /* Prints "polyphase: error: WHERE: MESSAGE" and gives the exit code that goes
    with the status. */
 int tool_fail(const pph_error *error);
+/* The same for an error of loading a model: the path comes first. */
+int tool_fail_model(const char *path, const pph_error *error);
 
 /* The commands. */
 int cmd_run(const tool_options *options);

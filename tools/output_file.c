@@ -94,3 +94,14 @@ pph_status output_file_close(output_file *output, pph_status status,
   clear(output);
   return status;
 }
+
+pph_status output_file_check(const char *path, pph_error *error) {
+  char folder[4096];
+  const char *slash = strrchr(path, '/');
+  int length = !slash ? 0 : slash == path ? 1 : (int)(slash - path);
+  snprintf(folder, sizeof folder, "%.*s", length, path);
+  if (access(slash ? folder : ".", W_OK | X_OK) == 0)
+    return PPH_OK;
+  return pph_fail(error, PPH_IO_FAILED, path,
+                  "cannot be written, its folder: %s", strerror(errno));
+}

@@ -19,6 +19,10 @@ PPH_NODISCARD pph_status output_file_open(const char *path,
                                           output_file *output,
                                           pph_error *error);
 
+/* Whether a file could be made at `path` now: its folder is there and may be
+   written to. Makes nothing. PPH_IO_FAILED says why not. */
+PPH_NODISCARD pph_status output_file_check(const char *path, pph_error *error);
+
 /* Closes and moves it into place. With `status` not PPH_OK, or when the file
    could not be written, nothing is left behind. Returns `status` or what went
    wrong here. */

@@ -14,11 +14,12 @@ static const tool_command commands[] = {
      "a summary of the outputs is printed.",
      SESSION_OPTIONS " input output output-dir scale mean std ", 1, 2,
      cmd_run},
-    {"check", "MODEL_A MODEL_B [--input NAME=FILE.npy]...",
+    {"check", "MODEL_A [MODEL_B] [--input NAME=FILE.npy]...",
      "Runs two models on the same inputs (random ones where none are given)\n"
      "and compares every output element: |a-b| <= atol + rtol*|b|. Exit 0\n"
-     "when they agree, 1 when not.",
-     SESSION_OPTIONS " input shape atol rtol ", 2, 2, cmd_check},
+     "when they agree, 1 when not. One model alone is compared with itself\n"
+     "as it is in the file, computed by the reference engine.",
+     SESSION_OPTIONS " input shape atol rtol ", 1, 2, cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
      "and why; with --json all nodes.",
@@ -52,6 +53,16 @@ static int run_command(const tool_command *command, int argc, char **argv) {
   return command->run(&options);
 }
 
+static int print_help_of(const char *name) {
+  for (int i = 0; name && i < COMMANDS; i++)
+    if (strcmp(name, commands[i].name) == 0) {
+      tool_options_print_help(&commands[i]);
+      return EXIT_DONE;
+    }
+  print_overview(stdout);
+  return EXIT_DONE;
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) {
     print_overview(stderr);
@@ -68,6 +79,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0)
       return run_command(&commands[i], argc - 1, argv + 1);
+  if (strcmp(argv[1], "help") == 0)
+    return print_help_of(argc > 2 ? argv[2] : NULL);
   fprintf(stderr, "polyphase: unknown command \"%s\"\n", argv[1]);
   print_overview(stderr);
   return EXIT_USAGE;

@@ -24,7 +24,8 @@ void progress_begin(progress *bar, const char *label, uint64_t total) {
 static void draw(const progress *bar, uint64_t done, double seconds) {
   char line[WIDTH + 1];
   double share = bar->total ? (double)done / (double)bar->total : 0;
-  int full = (int)((share > 1 ? 1 : share) * WIDTH);
+  share = share > 1 ? 1 : share;
+  int full = (int)(share * WIDTH);
   for (int i = 0; i < WIDTH; i++)
     line[i] = i < full ? '#' : '.';
   line[WIDTH] = 0;

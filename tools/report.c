@@ -80,8 +80,8 @@ void report_print_bench(const report_bench *bench, bool json) {
       table_add(&rows, "");
   }
   finish_table(&rows);
-  printf("%s: median %.0f us, least %.0f us, %u threads, %.1f MiB at most, "
-         "%u transposes\n",
+  printf("medians of each node; the whole net, %s: median %.0f us, least "
+         "%.0f us,\nthreads %u, %.1f MiB at most, transposes %u\n",
          bench->model, bench->us, bench->us_min, bench->threads,
          (double)bench->plan.peak_bytes / (1 << 20), bench->plan.transposes);
 }
@@ -121,15 +121,12 @@ void report_print_operator(const operator_bench *bench, bool json) {
     return;
   }
   static const char *const heads[] = {"algorithm", "median us", "least us",
-                                      "GFLOP/s",   "% of peak", "times",
-                                      "right"};
+                                      "GFLOP/s",   "% of peak", "gain",
+                                      "verified"};
   char descriptor[256];
   table rows;
   table_init(&rows, heads, "lrrrrrl");
-  double slowest = 0;
-  for (uint32_t i = 0; i < bench->count; i++)
-    if (bench->candidates[i].median > slowest)
-      slowest = bench->candidates[i].median;
+  double first = bench->candidates[0].median;
   for (uint32_t i = 0; i < bench->count; i++) {
     const bench_candidate *one = &bench->candidates[i];
     double gflops = one->median > 0 ? bench->flops / one->median * 1e-3 : 0;
@@ -137,20 +134,20 @@ void report_print_operator(const operator_bench *bench, bool json) {
     table_add_format(&rows, "%.1f", one->median);
     table_add_format(&rows, "%.1f", one->least);
     table_add_format(&rows, "%.1f", gflops);
-    table_add_format(&rows, "%.0f",
+    table_add_format(&rows, "%.1f",
                      bench->peak_gflops > 0
                          ? 100 * gflops / bench->peak_gflops / bench->threads
                          : 0);
     table_add_format(&rows, "%.2fx",
-                     one->median > 0 ? slowest / one->median : 0);
+                     one->median > 0 ? first / one->median : 0);
     table_add_format(&rows, one->verified ? "yes" : "NO: off by %g",
                      one->worst);
   }
   printf("%s\n",
          pph_problem_print(&bench->problem, descriptor, sizeof descriptor));
   finish_table(&rows);
-  printf("peak %.1f GFLOP/s a core, memcpy of the output %.1f us, %u threads, "
-         "fastest %s\n",
+  printf("gain: over the first row; peak %.1f GFLOP/s a core, memcpy of the "
+         "output %.1f us,\nthreads %u, fastest %s\n",
          bench->peak_gflops, bench->memcpy_us, bench->threads,
          bench->candidates[bench->chosen].name);
 }
@@ -216,7 +213,7 @@ void report_end_compared(const report_compared *whole, bool json) {
   table_times(whole);
   table_add(&compared_rows, "");
   finish_table(&compared_rows);
-  printf("before: XNNPACK's own deconvolution\n");
+  printf("medians of interleaved runs; before: XNNPACK's own deconvolution\n");
 }
 
 /* check */
@@ -304,6 +301,10 @@ static void json_values(json_writer *json, const char *key,
     json_text(json, "name", info.name);
     json_text(json, "type", pph_dtype_name(info.type));
     json_shape(json, "shape", &info.shape);
+    json_begin_array(json, "dim_names");
+    for (int32_t k = 0; k < info.shape.rank; k++)
+      json_text(json, NULL, info.dim_names[k]);
+    json_end_array(json);
     json_end_object(json);
   }
   json_end_array(json);
@@ -361,8 +362,17 @@ static void print_values(const char *title, const pph_model *model,
   }
 }
 
-void report_print_info(const pph_model *model, const pph_session *session,
-                       bool json) {
+void report_print_shapes(const pph_model *model, const pph_tensor *inputs,
+                         const char *title) {
+  for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
+    char text[128];
+    printf("%s %s %s\n", title, pph_model_input(model, i).name,
+           pph_shape_text(&inputs[i].shape, text, sizeof text));
+  }
+}
+
+void report_print_info(const pph_model *model, const pph_tensor *inputs,
+                       const pph_session *session, bool json) {
   if (json) {
     print_info_json(model, session);
     return;
@@ -370,6 +380,7 @@ void report_print_info(const pph_model *model, const pph_session *session,
   pph_plan_info plan = pph_session_plan(session);
   print_values("inputs", model, true);
   print_values("outputs", model, false);
+  report_print_shapes(model, inputs, "for    ");
   printf("steps   %u, of which %u transposes; block of %.1f MiB\n\n",
          plan.steps, plan.transposes,
          (double)plan.block_bytes / (1 << 20));

@@ -44,8 +44,13 @@ void report_begin_check(bool json);
 void report_print_check(const report_check *row, bool json);
 void report_end_check(bool same, bool json);
 
-/* info: the model's inputs and outputs and the current plan of a session. */
-void report_print_info(const pph_model *model, const pph_session *session,
-                       bool json);
+/* "TITLE NAME SHAPE" of every input that a plan was made for. */
+void report_print_shapes(const pph_model *model, const pph_tensor *inputs,
+                         const char *title);
+
+/* info: the model's inputs and outputs and the current plan of a session, made
+   for the shapes of `inputs`. */
+void report_print_info(const pph_model *model, const pph_tensor *inputs,
+                       const pph_session *session, bool json);
 
 #endif

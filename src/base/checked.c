@@ -34,6 +34,16 @@ bool pph_shape_bytes(const pph_shape *shape, pph_dtype type, size_t *bytes) {
   return pph_checked_mul(count, pph_dtype_size(type), bytes);
 }
 
+bool pph_shape_fits(const pph_shape *shape, pph_dtype type, uint64_t limit) {
+  pph_shape full = *shape;
+  size_t bytes;
+  for (int32_t i = 0; i < full.rank; i++)
+    if (full.dims[i] == 0)
+      full.dims[i] = 1;
+  return pph_shape_bytes(&full, type, &bytes) && bytes <= limit &&
+         bytes <= PTRDIFF_MAX;
+}
+
 bool pph_shape_equal(const pph_shape *a, const pph_shape *b) {
   if (a->rank != b->rank)
     return false;

@@ -35,6 +35,10 @@ bool pph_shape_count(const pph_shape *shape, size_t *count);
 /* pph_shape_count times the element size. */
 bool pph_shape_bytes(const pph_shape *shape, pph_dtype type, size_t *bytes);
 
+/* Whether a tensor takes at most `limit` bytes. Dimensions of 0 count as 1: an
+   empty tensor has strides, and loops over its other dimensions. */
+bool pph_shape_fits(const pph_shape *shape, pph_dtype type, uint64_t limit);
+
 /* Same rank and dimensions. */
 bool pph_shape_equal(const pph_shape *a, const pph_shape *b);
 

@@ -93,7 +93,7 @@ pph_status pph_graph_add_constant(pph_graph *graph, const char *name,
   *id = PPH_NO_VALUE;
   size_t bytes;
   if (!pph_shape_bytes(&tensor->shape, tensor->type, &bytes) ||
-      bytes > graph->tensor_limit)
+      !pph_shape_fits(&tensor->shape, tensor->type, graph->tensor_limit))
     return pph_fail(error, PPH_LIMIT_EXCEEDED, "",
                     "a constant is larger than the limit of %llu bytes",
                     (unsigned long long)graph->tensor_limit);

@@ -108,10 +108,8 @@ pph_status pph_rule_set_output(const pph_shape_at *at, uint32_t slot,
   if (slot >= at->node->output_count ||
       at->node->outputs[slot] == PPH_NO_VALUE)
     return PPH_OK;
-  size_t bytes;
   char text[128];
-  if (!pph_shape_bytes(shape, type, &bytes) ||
-      bytes > at->graph->tensor_limit)
+  if (!pph_shape_fits(shape, type, at->graph->tensor_limit))
     return pph_node_fail(at->node, at->error, PPH_LIMIT_EXCEEDED,
                          "output %u of shape %s is larger than the limit of "
                          "%llu bytes",

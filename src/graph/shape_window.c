@@ -150,8 +150,8 @@ static pph_status find_axes(const pph_graph *graph, const pph_node *node,
     return pph_node_fail(node, error, PPH_BAD_MODEL, "the weight is missing");
   int32_t rank = w && w->has_rank   ? w->shape.rank
                  : x && x->has_rank ? x->shape.rank
-                                    : 0;
-  if (!rank)
+                                    : -1;
+  if (rank < 0)
     return PPH_OK;
   if (rank < 3)
     return pph_node_fail(node, error, PPH_BAD_MODEL,

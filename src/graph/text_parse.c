@@ -198,7 +198,8 @@ static pph_status allocate_data(parser *parse, const pph_value *value,
   pph_text_lexer *lexer = &parse->lexer;
   size_t bytes;
   if (!pph_checked_mul(count, pph_dtype_size(value->type), &bytes) ||
-      bytes > parse->graph->tensor_limit || bytes > SIZE_MAX - 64)
+      !pph_shape_fits(&value->shape, value->type, parse->graph->tensor_limit) ||
+      bytes > SIZE_MAX - 64)
     return pph_text_add_place(
         lexer, lexer->at,
         pph_fail(lexer->error, PPH_LIMIT_EXCEEDED, "",

@@ -53,6 +53,14 @@ static pph_status check_size(const pph_import *import, const pph_tensor *tensor,
                     pph_shape_text(&tensor->shape, text, sizeof text),
                     pph_dtype_name(tensor->type), *bytes,
                     import->graph->tensor_limit);
+  if (!pph_shape_fits(&tensor->shape, tensor->type,
+                      import->graph->tensor_limit))
+    return pph_fail(import->error, PPH_LIMIT_EXCEEDED, "",
+                    "dims %s of %s are more than the limit of %" PRIu64
+                    " bytes but for the 0",
+                    pph_shape_text(&tensor->shape, text, sizeof text),
+                    pph_dtype_name(tensor->type),
+                    import->graph->tensor_limit);
   return PPH_OK;
 }
 

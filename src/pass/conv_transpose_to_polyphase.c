@@ -12,9 +12,6 @@
 #include "pass/pass.h"
 #include "pass/polyphase_build.h"
 
-/* Notes are for people; a graph with more such nodes gets no more of them. */
-enum { MAX_NOTES = 10000 };
-
 static const char *find_shape_obstacle(const pph_window *window) {
   int64_t phases = 1;
   if (window->axes > 2)
@@ -93,12 +90,11 @@ static bool weigh(const pph_polyphase_plan *plan, pph_polyphase_mode mode,
     snprintf(reason, size, "it would take more than 256 convolutions");
     return false;
   }
-  /* Equal counts as a gain: other runtimes' deconvolutions are worse. */
-  bool gain = mine <= theirs;
+  /* A ratio, since the model's microseconds are those of one machine. */
   snprintf(reason, size,
-           "estimated %.0f us against %.0f us for XNNPACK's deconvolution",
-           mine, theirs);
-  return gain;
+           "the cost model expects %.2f of the time of XNNPACK's deconvolution",
+           mine / theirs);
+  return mine <= theirs;
 }
 
 static pph_status lower_planned(pph_rewrite *rewrite, pph_node *node,
@@ -113,16 +109,6 @@ static pph_status lower_planned(pph_rewrite *rewrite, pph_node *node,
   return pph_polyphase_build(rewrite, node, plan, text, error);
 }
 
-static pph_status note(pph_graph *graph, const pph_node *node,
-                       const char *lowered, const char *reason,
-                       pph_error *error) {
-  uint32_t count = 0;
-  for (const pph_note *at = graph->first_note; at; at = at->next)
-    if (++count > MAX_NOTES)
-      return PPH_OK;
-  return pph_graph_add_note(graph, node, lowered, reason, error);
-}
-
 static pph_status lower_conv_transpose(pph_rewrite *rewrite, pph_node *node,
                                        pph_polyphase_mode mode,
                                        pph_error *error) {
@@ -134,14 +120,14 @@ static pph_status lower_conv_transpose(pph_rewrite *rewrite, pph_node *node,
     obstacle = find_shape_obstacle(&window);
   }
   if (obstacle)
-    return note(graph, node, NULL, obstacle, error);
+    return pph_graph_add_note(graph, node, NULL, obstacle, error);
   pph_polyphase_plan plan;
   PPH_TRY(pph_polyphase_plan_make(&plan, graph->heap, &window, error));
   char lowered[96], reason[128];
   describe(&window, lowered, sizeof lowered);
   bool gain = weigh(&plan, mode, reason, sizeof reason);
   pph_status status =
-      note(graph, node, gain ? lowered : NULL, reason, error);
+      pph_graph_add_note(graph, node, gain ? lowered : NULL, reason, error);
   if (status == PPH_OK && gain)
     status = lower_planned(rewrite, node, &plan, error);
   pph_polyphase_plan_clear(&plan);
@@ -152,13 +138,16 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
                         pph_polyphase_mode mode, pph_error *error) {
   pph_graph *graph = rewrite->graph;
   if (node->kind == PPH_NODE_RESIZE)
-    return note(graph, node, NULL, "a Resize runs as it is", error);
+    return pph_graph_add_note(graph, node, NULL, "a Resize runs as it is",
+                              error);
   if (node->kind == PPH_NODE_DEPTH_TO_SPACE)
-    return note(graph, node, NULL, "a DepthToSpace runs as it is", error);
+    return pph_graph_add_note(graph, node, NULL,
+                              "a DepthToSpace runs as it is", error);
   if (node->kind != PPH_NODE_CONV_TRANSPOSE)
     return PPH_OK;
   if (mode == PPH_POLYPHASE_NEVER)
-    return note(graph, node, NULL, "lowering is turned off", error);
+    return pph_graph_add_note(graph, node, NULL, "lowering is turned off",
+                              error);
   return lower_conv_transpose(rewrite, node, mode, error);
 }
 

@@ -32,9 +32,8 @@ static pph_status specialise(pph_program *program, const pph_tensor *inputs,
     return pph_fail_memory(error);
   for (uint32_t i = 0; i < graph->input_count; i++) {
     pph_value *value = pph_graph_value(graph, graph->inputs[i]);
-    size_t bytes;
-    if (!pph_shape_bytes(&inputs[i].shape, inputs[i].type, &bytes) ||
-        bytes > graph->tensor_limit)
+    if (!pph_shape_fits(&inputs[i].shape, inputs[i].type,
+                        graph->tensor_limit))
       return pph_fail(error, PPH_LIMIT_EXCEEDED, value->name,
                       "the input is larger than the limit of %llu bytes",
                       (unsigned long long)graph->tensor_limit);

@@ -53,12 +53,12 @@ done
 expect 2 "run without a model" "$polyphase" run
 said err "too few arguments"
 expect 2 "bad number" "$polyphase" info "$model" --threads many
-said err "--threads takes N, not many"
+said err "--threads takes N: threads, 1 to 256"
 expect 3 "no such file" "$polyphase" info "$work/none.onnx"
 said err "none.onnx: cannot be opened"
 echo garbage >"$work/garbage.onnx"
 expect 3 "garbage" "$polyphase" info "$work/garbage.onnx"
-said err "polyphase: bad model"
+said err "polyphase: bad model or file: $work/garbage.onnx: "
 expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
   "$source/examples/upscale/sample.png"
 
@@ -94,6 +94,14 @@ expect 0 "json" "$polyphase" run "$model" --json \
 said out '"name": "doubled"'
 expect 2 "no input" "$polyphase" run "$model"
 said err 'input "picture" is missing'
+cp "$source/examples/upscale/sample.png" "$work/x.npy"
+expect 2 "scale 0" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" -o "$work/x.png" --scale 0
+said err "--scale takes S"
+expect 2 "two means" "$polyphase" run "$model" --mean 1,2
+expect 3 "a picture is no .npy" "$polyphase" run "$model" -i "0=$work/x.npy"
+expect 2 "sound of a picture" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" -o "$work/x.wav"
 expect 2 "wrong ending" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" -o "$work/x.gif"
 said err ".png, .npy or .wav"
@@ -104,11 +112,21 @@ expect 3 "unwritable" "$polyphase" run "$model" \
 
 expect 0 "a model agrees with itself" "$polyphase" check "$model" "$model"
 said out "the outputs agree"
+expect 0 "a model agrees with the reference" "$polyphase" check "$model" \
+  --polyphase always
+said out "the outputs agree"
 expect 0 "input by position" "$polyphase" check "$model" "$model" --json \
   --shape 0=1x3x5x7
 said out '"same": true'
 
 expect 2 "bench wants one of two" "$polyphase" bench
+said err "either a MODEL or --op"
+expect 2 "compare needs XNNPACK" "$polyphase" bench "$model" --compare \
+  --engine reference
+expect 0 "compare" "$polyphase" bench "$model" --compare --seconds 0.01 \
+  --shape picture=1x3x8x8
+said out "for picture [1,3,8,8]"
+said out "the whole net"
 expect 0 "bench a model" "$polyphase" bench "$model" --seconds 0.01 --json \
   --shape picture=1x3x8x8
 said out '"peak_bytes":'
