@@ -28,8 +28,11 @@ build: deps ## build the library and the command (build/release)
 	cmake --preset release
 	cmake --build build/release -j $(JOBS)
 
-install: build ## install library, headers and command (PREFIX, /usr/local)
-	cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
+install: deps ## install library, headers and command (PREFIX=/usr/local)
+	cmake --preset release \
+	  -DCMAKE_INSTALL_PREFIX=$(abspath $(or $(PREFIX),/usr/local))
+	cmake --build build/release -j $(JOBS)
+	cmake --install build/release
 
 demo: build ## double a picture with the embedded net; show what was gained
 	scripts/demo.sh build/release
