@@ -82,7 +82,7 @@ static void run_node(const pph_backend *backend, pph_graph *graph,
                      pph_node *node, const void *const *inputs,
                      void *const *outputs) {
   pph_error error = {0};
-  pph_backend_context context = {graph->heap, NULL};
+  pph_backend_context context = {.heap = graph->heap};
   pph_step step = {.backend = backend,
                    .graph = graph,
                    .node = node,

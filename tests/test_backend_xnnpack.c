@@ -562,7 +562,7 @@ static void test_refusals(void **state) {
   pph_graph_value(&t.graph, t.ids[0])->type = PPH_F64;
   assert_false(supported(&t));
   pph_error error = {0};
-  pph_backend_context context = {&t.heap, NULL};
+  pph_backend_context context = {.heap = &t.heap};
   pph_step step = step_of(&t);
   assert_int_equal(pph_backend_xnnpack.prepare(&context, &step, &error),
                    PPH_UNSUPPORTED);
@@ -578,7 +578,7 @@ static void test_limits(void **state) {
   trial t;
   begin_plain_conv(&t, &random);
   pph_heap_init(&heap, NULL, 4096); /* below its packed weights */
-  pph_backend_context context = {&heap, NULL};
+  pph_backend_context context = {.heap = &heap};
   pph_step step = step_of(&t);
   assert_int_equal(pph_backend_xnnpack.prepare(&context, &step, &error),
                    PPH_LIMIT_EXCEEDED);
@@ -607,7 +607,7 @@ static void test_out_of_memory(void **state) {
   trial t;
   begin_plain_conv(&t, &random);
   pph_heap_init(&heap, &allocator, 0);
-  pph_backend_context context = {&heap, NULL};
+  pph_backend_context context = {.heap = &heap};
   size_t failures = 0;
   for (;; failures++) {
     pph_step step = step_of(&t);

@@ -278,7 +278,8 @@ static pph_step step_of(trial *t) {
 static void run_node(trial *t, const char *algorithm) {
   pph_error error = {0};
   for (int i = -1; i < 2; i++) {
-    pph_backend_context context = {&t->heap, i < 0 ? NULL : pools[i]};
+    pph_backend_context context = {.heap = &t->heap,
+                                   .pool = i < 0 ? NULL : pools[i]};
     pph_step step = step_of(t);
     test_assert_ok(pph_backend_xnnpack.prepare(&context, &step, &error),
                    &error);

@@ -186,6 +186,19 @@ static void test_empty_picture(void **state) {
   pph_model_destroy(model);
 }
 
+/* Nothing times too much: no element, but strides that overflow. */
+static void test_empty_huge_picture(void **state) {
+  pph_model *model = load();
+  pph_session *session = open_session(model);
+  pph_tensor input = {PPH_F32, {4, {1, 3, 0, (int64_t)1 << 62}}, NULL}, output;
+  pph_error error = {0};
+  assert_int_equal(pph_session_run(session, &input, 1, &output, 1, &error),
+                   PPH_LIMIT_EXCEEDED);
+  assert_non_null(strstr(error.message, "larger than the limit"));
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+}
+
 static void test_report(void **state) {
   pph_model *model = load();
   pph_session *session = open_session(model);
@@ -208,11 +221,38 @@ static void test_report(void **state) {
   pph_model_destroy(model);
 }
 
+static void count_progress(void *context, uint32_t done, uint32_t steps) {
+  uint32_t *calls = context;
+  assert_int_equal(done, ++*calls);
+  assert_true(done <= steps);
+}
+
+static void test_progress(void **state) {
+  pph_model *model = load();
+  pph_session *session;
+  pph_session_options options;
+  pph_error error = {0};
+  uint32_t calls = 0;
+  pph_session_options_init(&options);
+  options.progress = count_progress;
+  options.progress_context = &calls;
+  float pixels[3 * 4 * 4] = {0};
+  pph_tensor input = {PPH_F32, {4, {1, 3, 4, 4}}, pixels}, output;
+  test_assert_ok(pph_session_create(model, &options, &session, &error),
+                 &error);
+  test_assert_ok(pph_session_run(session, &input, 1, &output, 1, &error),
+                 &error);
+  assert_int_equal(calls, pph_session_plan(session).steps);
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_describe),      cmocka_unit_test(test_load_misuse),
       cmocka_unit_test(test_limits),        cmocka_unit_test(test_create_misuse),
       cmocka_unit_test(test_run_misuse),    cmocka_unit_test(test_many_sizes),
-      cmocka_unit_test(test_empty_picture), cmocka_unit_test(test_report)};
+      cmocka_unit_test(test_empty_picture), cmocka_unit_test(test_report),
+      cmocka_unit_test(test_progress)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

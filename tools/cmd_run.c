@@ -13,6 +13,7 @@
 #include "npy.h"
 #include "output_file.h"
 #include "picture_tensor.h"
+#include "progress.h"
 #include "table.h"
 #include "wav.h"
 
@@ -226,13 +227,29 @@ static pph_status load_job(job *work, pph_error *error) {
   return work->outputs ? PPH_OK : pph_fail_memory(error);
 }
 
+static void show_progress(void *bar, uint32_t done, uint32_t steps) {
+  ((progress *)bar)->total = steps;
+  progress_update(bar, done);
+}
+
+static pph_status run_session(job *work, pph_error *error) {
+  progress bar;
+  pph_session_options options = work->options->session;
+  options.progress = show_progress;
+  options.progress_context = &bar;
+  PPH_TRY(
+      pph_session_create(work->model, &options, &work->session, error));
+  progress_begin(&bar, "running", 0);
+  pph_status status = pph_session_run(work->session, work->inputs.tensors,
+                                      work->inputs.count, work->outputs,
+                                      work->output_count, error);
+  progress_end(&bar);
+  return status;
+}
+
 static pph_status do_job(job *work, pph_error *error) {
   PPH_TRY(load_job(work, error));
-  PPH_TRY(pph_session_create(work->model, &work->options->session,
-                             &work->session, error));
-  PPH_TRY(pph_session_run(work->session, work->inputs.tensors,
-                          work->inputs.count, work->outputs,
-                          work->output_count, error));
+  PPH_TRY(run_session(work, error));
   if (work->options->output && work->output_count)
     PPH_TRY(save_output(work, error));
   if (work->options->output_dir)

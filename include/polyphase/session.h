@@ -46,6 +46,10 @@ typedef struct pph_session_options {
   const char *dump;  /* a pass's name or "all": print the graph's text form
                         after it; NULL: nothing. Must outlive the session. */
   FILE *dump_file;   /* where to; NULL: stderr */
+  /* Called by run in the caller's thread after every step, with how many of
+     the plan's steps are done; NULL: not. It must not use the session. */
+  void (*progress)(void *context, uint32_t done, uint32_t steps);
+  void *progress_context;
 } pph_session_options;
 
 void pph_session_options_init(pph_session_options *options);

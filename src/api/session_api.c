@@ -89,6 +89,8 @@ static pph_status fill_session(pph_session *session,
                                const pph_session_options *options,
                                pph_error *error) {
   session->context.heap = &session->heap;
+  session->context.progress = options->progress;
+  session->context.progress_context = options->progress_context;
   session->options.engine = options->engine;
   fill_pass_options(&session->options.passes, options);
   session->plan_capacity = options->plans;

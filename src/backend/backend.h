@@ -12,6 +12,9 @@
 typedef struct pph_backend_context {
   pph_heap *heap;
   pthreadpool_t pool; /* NULL: one thread */
+  /* As in pph_session_options; the runtime calls it, backends do not. */
+  void (*progress)(void *context, uint32_t done, uint32_t steps);
+  void *progress_context;
 } pph_backend_context;
 
 /* A prepared node. `state` belongs to the backend. */

@@ -69,8 +69,12 @@ pph_status pph_program_run(pph_program *program, pph_backend_context *context,
   if (program->block != block)
     bind(program, block);
   copy_inputs(program, inputs, block);
-  for (uint32_t i = 0; i < program->step_count; i++)
+  for (uint32_t i = 0; i < program->step_count; i++) {
     PPH_TRY(run_step(program, i, context, block, error));
+    if (context->progress)
+      context->progress(context->progress_context, i + 1,
+                        program->step_count);
+  }
   for (uint32_t i = 0; i < program->graph.output_count; i++) {
     pph_id id = program->graph.outputs[i];
     const pph_value *value = pph_graph_value(&program->graph, id);
