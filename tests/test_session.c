@@ -252,7 +252,9 @@ int main(void) {
       cmocka_unit_test(test_describe),      cmocka_unit_test(test_load_misuse),
       cmocka_unit_test(test_limits),        cmocka_unit_test(test_create_misuse),
       cmocka_unit_test(test_run_misuse),    cmocka_unit_test(test_many_sizes),
-      cmocka_unit_test(test_empty_picture), cmocka_unit_test(test_report),
+      cmocka_unit_test(test_empty_picture),
+      cmocka_unit_test(test_empty_huge_picture),
+      cmocka_unit_test(test_report),
       cmocka_unit_test(test_progress)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
