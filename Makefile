@@ -26,12 +26,12 @@ dev-deps: ## the same for sanitizers, fuzzing, valgrind and formatting
 
 build: deps ## build the library and the command (build/release)
 	cmake --preset release
-	cmake --build build/release -j $(JOBS)
+	cmake --build build/release -j $(JOBS) --target polyphase_command
 
 install: deps ## install library, headers and command (PREFIX=/usr/local)
 	cmake --preset release \
 	  -DCMAKE_INSTALL_PREFIX=$(abspath $(or $(PREFIX),/usr/local))
-	cmake --build build/release -j $(JOBS)
+	cmake --build build/release -j $(JOBS) --target polyphase_command
 	cmake --install build/release
 
 demo: build ## double a picture with the embedded net; show what was gained
