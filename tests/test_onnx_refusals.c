@@ -8,6 +8,7 @@
 
 #include "model_writer.h"
 #include "onnx/onnx.h"
+#include "polyphase/model.h"
 #include "test_support.h"
 
 /* Helpers for writing models; one definition for the tests of ONNX. */
@@ -342,6 +343,20 @@ static const refusal external_refusals[] = {
      "external data has 15 bytes, dims need 16"},
 };
 
+/* Nobody writes to the pipe: opening it must not wait. */
+static void test_model_is_pipe(void **state) {
+  char path[] = "/tmp/pph-pipe-XXXXXX", pipe[sizeof path + 2];
+  pph_model *model;
+  pph_error error = {0};
+  assert_non_null(mkdtemp(path));
+  snprintf(pipe, sizeof pipe, "%s/m", path);
+  assert_int_equal(mkfifo(pipe, 0600), 0);
+  assert_int_equal(pph_model_load(pipe, NULL, &model, &error), PPH_IO_FAILED);
+  assert_string_equal(error.message, "is not a regular file");
+  unlink(pipe);
+  rmdir(path);
+}
+
 static void test_external_refusals(void **state) {
   place where;
   make_place(&where);
@@ -432,6 +447,7 @@ static void test_tensor_limit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_model_is_pipe),
       cmocka_unit_test(test_external_refusals),
       cmocka_unit_test(test_external_without_folder),
       cmocka_unit_test(test_external_data),

@@ -14,6 +14,10 @@ static void add_shape(table *rows, const pph_shape *shape) {
 
 static void json_shape(json_writer *json, const char *key,
                        const pph_shape *shape) {
+  if (shape->rank < 0) { /* not declared in the file */
+    json_null(json, key);
+    return;
+  }
   json_begin_array(json, key);
   for (int32_t i = 0; i < shape->rank; i++)
     json_integer(json, NULL, shape->dims[i]);

@@ -20,7 +20,9 @@ typedef struct pph_allocator {
 } pph_allocator;
 
 /* Bounds on what a model may ask for. Set struct_size by pph_limits_init, then
-   change fields; a model beyond one gives PPH_LIMIT_EXCEEDED. */
+   change fields; a model beyond one gives PPH_LIMIT_EXCEEDED, or
+   PPH_OUT_OF_MEMORY for heap_bytes, whose end cannot be told from the
+   machine's. */
 typedef struct pph_limits {
   size_t struct_size;
   uint64_t file_bytes;   /* largest file read at once; default 4 GiB */

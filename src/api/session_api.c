@@ -197,11 +197,13 @@ static pph_status check_data(const pph_session *session,
 pph_status pph_session_run(pph_session *session, const pph_tensor *inputs,
                            uint32_t input_count, pph_tensor *outputs,
                            uint32_t output_count, pph_error *error) {
+  uint32_t legal = session ? session->model->graph.output_count : output_count;
+  /* A wrong count may be larger than the room that there is. */
   if (outputs && output_count)
-    memset(outputs, 0, output_count * sizeof *outputs);
+    memset(outputs, 0,
+           (output_count < legal ? output_count : legal) * sizeof *outputs);
   PPH_TRY(check_counts(session, inputs, input_count, "pph_session_run",
                        error));
-  uint32_t legal = session->model->graph.output_count;
   if (output_count != legal || (!outputs && legal))
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_run",
                     "room for %u outputs given, the model has %u",

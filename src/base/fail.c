@@ -56,5 +56,7 @@ void pph_error_set_where(pph_error *error, const char *format, ...) {
 }
 
 pph_status pph_fail_memory(pph_error *error) {
-  return pph_fail(error, PPH_OUT_OF_MEMORY, "", "no memory left");
+  return pph_fail(error, PPH_OUT_OF_MEMORY, "",
+                  "no memory left, or the limit on it is reached (heap_bytes "
+                  "of pph_limits, --max-memory)");
 }

@@ -1,8 +1,10 @@
 /* From a file to a graph. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "onnx/onnx.h"
@@ -18,10 +20,16 @@ pph_status pph_file_read(const char *path, const pph_limits *limits,
                          pph_error *error) {
   *bytes = NULL;
   *length = 0;
-  FILE *file = fopen(path, "rb");
-  if (!file)
-    return pph_fail(error, PPH_IO_FAILED, path, "cannot be opened: %s",
-                    strerror(errno));
+  /* NONBLOCK: opening a pipe that nobody writes to must not wait. */
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "rb");
+  if (!file) {
+    pph_fail(error, PPH_IO_FAILED, path, "cannot be opened: %s",
+             strerror(errno));
+    if (descriptor >= 0)
+      close(descriptor);
+    return PPH_IO_FAILED;
+  }
   pph_status status =
       read_open_file(file, path, limits, heap, bytes, length, error);
   fclose(file);
