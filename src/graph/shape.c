@@ -182,24 +182,44 @@ pph_status pph_rule_same(const pph_shape_at *at) {
   return pph_rule_set_output(at, 0, x->type, &x->shape);
 }
 
-/* Inputs that must be there are, with known type and shape. */
+/* As many inputs and outputs as the kind allows: verify asks the same of a
+   whole graph, but rules count on it for every single node. */
+static pph_status check_count(const pph_shape_at *at, const char *what,
+                              uint32_t count, uint32_t least, uint32_t most) {
+  if (count < least)
+    return pph_rule_bad(at, "has %u %s, must have at least %u", count, what,
+                        least);
+  if (count > most)
+    return pph_rule_bad(at, "has %u %s, must have at most %u", count, what,
+                        most);
+  return PPH_OK;
+}
+
+static pph_status check_counts(const pph_shape_at *at) {
+  const pph_node *node = at->node;
+  const pph_node_kind_info *info = pph_node_kind_find_info(node->kind);
+  PPH_TRY(check_count(at, "inputs", node->input_count, info->min_inputs,
+                      info->max_inputs));
+  PPH_TRY(check_count(at, "outputs", node->output_count, info->min_outputs,
+                      info->max_outputs));
+  uint32_t needed = info->max_inputs == UINT32_MAX ? node->input_count
+                                                   : info->min_inputs;
+  for (uint32_t i = 0; i < needed; i++)
+    if (!pph_rule_input(at, i))
+      return pph_rule_bad(at, "input %u is missing", i);
+  return PPH_OK;
+}
+
+/* The inputs that are there have a known type and shape. */
 static pph_status check_inputs(const pph_shape_at *at) {
-  const pph_node_kind_info *info = pph_node_kind_find_info(at->node->kind);
+  PPH_TRY(check_counts(at));
   for (uint32_t i = 0; i < at->node->input_count; i++) {
     const pph_value *value = pph_rule_input(at, i);
-    if (!value) {
-      if (i < info->min_inputs)
-        return pph_rule_bad(at, "input %u is missing", i);
-      continue;
-    }
-    if (value->type == PPH_DTYPE_NONE || !value->has_rank ||
-        !pph_shape_known(&value->shape))
+    if (value && (value->type == PPH_DTYPE_NONE || !value->has_rank ||
+                  !pph_shape_known(&value->shape)))
       return pph_node_fail(at->node, at->error, PPH_UNSUPPORTED,
                            "the shape of \"%.80s\" is not known", value->name);
   }
-  if (at->node->input_count < info->min_inputs)
-    return pph_rule_bad(at, "has %u inputs, must have at least %u",
-                        at->node->input_count, info->min_inputs);
   return PPH_OK;
 }
 
@@ -240,10 +260,10 @@ pph_status pph_shape_check_node(const pph_graph *graph, const pph_node *node,
   case PPH_NODE_CONV_TRANSPOSE:
   case PPH_NODE_AVERAGE_POOL:
   case PPH_NODE_MAX_POOL:
-    return pph_rule_check_window(graph, node, error);
+    return pph_rule_check_window(graph, node, true, error);
   case PPH_NODE_DEPTH_TO_SPACE:
   case PPH_NODE_SPACE_TO_DEPTH:
-    return pph_rule_check_block(graph, node, error);
+    return pph_rule_check_block(graph, node, true, error);
   case PPH_NODE_RESIZE:
     return pph_rule_check_resize(graph, node, error);
   case PPH_NODE_CONCAT:

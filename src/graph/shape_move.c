@@ -8,6 +8,8 @@
 pph_status pph_rule_concat(const pph_shape_at *at) {
   const pph_value *first = pph_rule_input(at, 0);
   int64_t axis;
+  if (!pph_node_find_attribute(at->node, PPH_ATTR_AXIS))
+    return pph_rule_bad(at, "the attribute axis is missing");
   PPH_TRY(pph_rule_same_types(at, 0, at->node->input_count));
   PPH_TRY(pph_rule_axis(at, pph_node_int(at->node, PPH_ATTR_AXIS, 0),
                         first->shape.rank, &axis));
@@ -150,6 +152,10 @@ pph_status pph_rule_pad(const pph_shape_at *at) {
   const pph_value *x = pph_rule_input(at, 0);
   int64_t axes[PPH_MAX_RANK], pads[2 * PPH_MAX_RANK];
   size_t axis_count, count;
+  const pph_value *fill = pph_rule_input(at, 2);
+  if (fill && fill->type != x->type)
+    return pph_rule_bad(at, "the pad value has type %s, the input has %s",
+                        pph_dtype_name(fill->type), pph_dtype_name(x->type));
   PPH_TRY(read_pad_axes(at, x->shape.rank, axes, &axis_count));
   PPH_TRY(pph_rule_ints(at, 1, pads, 2 * PPH_MAX_RANK, &count));
   if (count != 2 * axis_count)

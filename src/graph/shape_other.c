@@ -10,6 +10,10 @@ pph_status pph_rule_constant_of_shape(const pph_shape_at *at) {
   int64_t dims[PPH_MAX_RANK];
   size_t count;
   const pph_value *fill = pph_rule_input(at, 1);
+  size_t fills;
+  if (fill && (!pph_shape_count(&fill->shape, &fills) || fills != 1))
+    return pph_rule_bad(at, "the value has rank %d, must be one element",
+                        fill->shape.rank);
   PPH_TRY(pph_rule_ints(at, 0, dims, PPH_MAX_RANK, &count));
   pph_shape shape = {.rank = (int32_t)count};
   for (size_t i = 0; i < count; i++) {
@@ -118,6 +122,13 @@ pph_status pph_rule_gru(const pph_shape_at *at) {
     return pph_rule_bad(at, "direction is \"%.40s\", must be forward, reverse "
                             "or bidirectional",
                         direction);
+  /* Input 4, the lengths, is the one of another type. */
+  PPH_TRY(pph_rule_same_types(at, 0, 4));
+  const pph_value *initial = pph_rule_input(at, 5);
+  if (initial && initial->type != x->type)
+    return pph_rule_bad(at, "input 5 has type %s, input 0 has %s",
+                        pph_dtype_name(initial->type),
+                        pph_dtype_name(x->type));
   PPH_TRY(pph_rule_rank(at, 0, 3, 3));
   PPH_TRY(pph_rule_rank(at, 2, 3, 3));
   int64_t directions = both ? 2 : 1, hidden = r->shape.dims[2];

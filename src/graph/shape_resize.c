@@ -103,12 +103,13 @@ static pph_status scale_shape(const pph_shape_at *at, const int64_t *axes,
 
 /* keep_aspect_ratio_policy: one scale for all axes, the least (not_larger) or
    the greatest, and sizes rounded. */
-static void keep_aspect(const pph_shape_at *at, const pph_shape *x,
-                        const int64_t *axes, size_t count, int64_t *sizes) {
+static pph_status keep_aspect(const pph_shape_at *at, const pph_shape *x,
+                              const int64_t *axes, size_t count,
+                              int64_t *sizes) {
   const char *policy = pph_node_text(
       at->node, PPH_ATTR_KEEP_ASPECT_RATIO_POLICY, "stretch");
   if (strcmp(policy, "stretch") == 0)
-    return;
+    return PPH_OK;
   bool largest = strcmp(policy, "not_smaller") == 0;
   float scale = 0;
   for (size_t i = 0; i < count; i++) {
@@ -116,8 +117,15 @@ static void keep_aspect(const pph_shape_at *at, const pph_shape *x,
     if (i == 0 || (largest ? one > scale : one < scale))
       scale = one;
   }
-  for (size_t i = 0; i < count; i++)
-    sizes[i] = (int64_t)roundf(scale * (float)x->dims[axes[i]]);
+  for (size_t i = 0; i < count; i++) {
+    float length = roundf(scale * (float)x->dims[axes[i]]);
+    if (!(length < 1e12f))
+      return pph_rule_bad(at, "axis %lld becomes %g by "
+                              "keep_aspect_ratio_policy, which is too large",
+                          (long long)axes[i], (double)length);
+    sizes[i] = (int64_t)length;
+  }
+  return PPH_OK;
 }
 
 static pph_status size_shape(const pph_shape_at *at, const int64_t *axes,
@@ -135,7 +143,7 @@ static pph_status size_shape(const pph_shape_at *at, const int64_t *axes,
     if (shape->dims[axes[i]] == 0)
       return pph_rule_bad(at, "axis %lld is empty", (long long)axes[i]);
   }
-  keep_aspect(at, shape, axes, count, sizes);
+  PPH_TRY(keep_aspect(at, shape, axes, count, sizes));
   for (size_t i = 0; i < count; i++)
     shape->dims[axes[i]] = sizes[i];
   return PPH_OK;

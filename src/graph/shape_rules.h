@@ -74,11 +74,13 @@ pph_status pph_rule_global_pool(const pph_shape_at *at);
 pph_status pph_rule_batch_normalization(const pph_shape_at *at);
 pph_status pph_rule_depth_to_space(const pph_shape_at *at);
 pph_status pph_rule_space_to_depth(const pph_shape_at *at);
-/* What can be checked without the input's shape. */
+/* What can be checked without the input's shape. While `loading`, what the file
+   declares of a value that a node produces is not believed: exporters leave
+   stale shapes on outputs. */
 pph_status pph_rule_check_window(const pph_graph *graph, const pph_node *node,
-                                 pph_error *error);
+                                 bool loading, pph_error *error);
 pph_status pph_rule_check_block(const pph_graph *graph, const pph_node *node,
-                                pph_error *error);
+                                bool loading, pph_error *error);
 
 /* shape_resize.c */
 pph_status pph_rule_resize(const pph_shape_at *at);

@@ -15,6 +15,15 @@ static bool has_weight(const pph_node *node) {
   return is_transposed(node) || node->kind == PPH_NODE_CONV;
 }
 
+/* An input whose shape can be relied on, else NULL. */
+static const pph_value *find_shaped(const pph_graph *graph,
+                                    const pph_node *node, uint32_t slot,
+                                    bool loading) {
+  const pph_value *value = pph_node_find_input(graph, node, slot);
+  bool claimed = value && loading && value->producer && !value->data;
+  return value && value->has_rank && !claimed ? value : NULL;
+}
+
 /* Attribute lists: their length once the number of spatial axes is known, and
    the least legal entry. */
 typedef struct list_rule {
@@ -69,15 +78,15 @@ static pph_status check_output_padding(const pph_node *node,
 
 /* The weight against group, kernel_shape, bias and (where known) channels. */
 static pph_status check_weight(const pph_graph *graph, const pph_node *node,
-                               pph_error *error) {
-  const pph_value *w = pph_node_find_input(graph, node, 1);
-  const pph_value *x = pph_node_find_input(graph, node, 0);
+                               bool loading, pph_error *error) {
+  const pph_value *w = find_shaped(graph, node, 1, loading);
+  const pph_value *x = find_shaped(graph, node, 0, loading);
   int64_t group = pph_node_int(node, PPH_ATTR_GROUP, 1);
   if (group < 1)
     return pph_node_fail(node, error, PPH_BAD_MODEL,
                          "group is %lld, must be at least 1",
                          (long long)group);
-  if (!w || !w->has_rank || !pph_shape_known(&w->shape))
+  if (!w || !pph_shape_known(&w->shape))
     return PPH_OK;
   int64_t first = w->shape.dims[0], second = w->shape.dims[1], in_channels;
   if (first % group)
@@ -91,7 +100,7 @@ static pph_status check_weight(const pph_graph *graph, const pph_node *node,
   else if (!pph_checked_mul_i64(second, group, &in_channels))
     return pph_node_fail(node, error, PPH_BAD_MODEL, "group %lld is too large",
                          (long long)group);
-  if (x && x->has_rank && x->shape.rank >= 2 && x->shape.dims[1] >= 0 &&
+  if (x && x->shape.rank >= 2 && x->shape.dims[1] >= 0 &&
       x->shape.dims[1] != in_channels)
     return pph_node_fail(node, error, PPH_BAD_MODEL,
                          "the input has %lld channels, the weight is made for "
@@ -122,12 +131,12 @@ static pph_status out_channels(const pph_graph *graph, const pph_node *node,
 }
 
 static pph_status check_bias(const pph_graph *graph, const pph_node *node,
-                             pph_error *error) {
-  const pph_value *w = pph_node_find_input(graph, node, 1);
-  const pph_value *bias = pph_node_find_input(graph, node, 2);
+                             bool loading, pph_error *error) {
+  const pph_value *w = find_shaped(graph, node, 1, loading);
+  const pph_value *bias = find_shaped(graph, node, 2, loading);
   int64_t channels;
-  if (!bias || !bias->has_rank || !pph_shape_known(&bias->shape) ||
-      !w->has_rank || !pph_shape_known(&w->shape))
+  if (!bias || !pph_shape_known(&bias->shape) || !w ||
+      !pph_shape_known(&w->shape))
     return PPH_OK;
   PPH_TRY(out_channels(graph, node, &channels, error));
   char text[96];
@@ -141,26 +150,24 @@ static pph_status check_bias(const pph_graph *graph, const pph_node *node,
 
 /* The number of spatial axes as far as it is known, else 0. */
 static pph_status find_axes(const pph_graph *graph, const pph_node *node,
-                            uint32_t *axes, pph_error *error) {
-  const pph_value *x = pph_node_find_input(graph, node, 0);
-  const pph_value *w = has_weight(node) ? pph_node_find_input(graph, node, 1)
-                                        : NULL;
+                            bool loading, uint32_t *axes, pph_error *error) {
+  const pph_value *x = find_shaped(graph, node, 0, loading);
+  const pph_value *w =
+      has_weight(node) ? find_shaped(graph, node, 1, loading) : NULL;
   *axes = 0;
-  if (has_weight(node) && !w)
+  if (has_weight(node) && !pph_node_find_input(graph, node, 1))
     return pph_node_fail(node, error, PPH_BAD_MODEL, "the weight is missing");
-  int32_t rank = w && w->has_rank   ? w->shape.rank
-                 : x && x->has_rank ? x->shape.rank
-                                    : -1;
-  if (rank < 0)
+  if (!w && !x)
     return PPH_OK;
+  int32_t rank = w ? w->shape.rank : x->shape.rank;
   if (rank < 3)
     return pph_node_fail(node, error, PPH_BAD_MODEL,
                          "the %s has rank %d, must be at least 3",
-                         w && w->has_rank ? "weight" : "input", rank);
+                         w ? "weight" : "input", rank);
   if (rank > 5)
     return pph_node_fail(node, error, PPH_UNSUPPORTED,
                          "%d spatial axes, at most 3 are supported", rank - 2);
-  if (w && w->has_rank && x && x->has_rank && x->shape.rank != rank)
+  if (w && x && x->shape.rank != rank)
     return pph_node_fail(node, error, PPH_BAD_MODEL,
                          "the input has rank %d, the weight %d",
                          x->shape.rank, rank);
@@ -169,11 +176,11 @@ static pph_status find_axes(const pph_graph *graph, const pph_node *node,
 }
 
 pph_status pph_rule_check_window(const pph_graph *graph, const pph_node *node,
-                                 pph_error *error) {
+                                 bool loading, pph_error *error) {
   uint32_t axes;
   pph_auto_pad auto_pad;
   const char *text = pph_node_text(node, PPH_ATTR_AUTO_PAD, "NOTSET");
-  PPH_TRY(find_axes(graph, node, &axes, error));
+  PPH_TRY(find_axes(graph, node, loading, &axes, error));
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
     PPH_TRY(check_list(node, &lists[i], axes, error));
   PPH_TRY(check_output_padding(node, error));
@@ -188,8 +195,8 @@ pph_status pph_rule_check_window(const pph_graph *graph, const pph_node *node,
                            "kernel_shape is missing");
     return PPH_OK;
   }
-  PPH_TRY(check_weight(graph, node, error));
-  return check_bias(graph, node, error);
+  PPH_TRY(check_weight(graph, node, loading, error));
+  return check_bias(graph, node, loading, error);
 }
 
 static int64_t entry(const pph_node *node, pph_attribute_key key, uint32_t i,
@@ -244,8 +251,8 @@ pph_status pph_shape_find_window(const pph_graph *graph, const pph_node *node,
   const pph_value *w = has_weight(node) ? pph_node_find_input(graph, node, 1)
                                         : NULL;
   *window = (pph_window){0};
-  PPH_TRY(pph_rule_check_window(graph, node, error));
-  PPH_TRY(find_axes(graph, node, &window->axes, error));
+  PPH_TRY(pph_rule_check_window(graph, node, false, error));
+  PPH_TRY(find_axes(graph, node, false, &window->axes, error));
   if (!x || !window->axes || !pph_shape_known(&x->shape))
     return pph_node_fail(node, error, PPH_UNSUPPORTED,
                          "the input's shape is not known");
@@ -285,6 +292,10 @@ pph_status pph_rule_global_pool(const pph_shape_at *at) {
   return pph_rule_set_output(at, 0, x->type, &shape);
 }
 
+static bool is_float(pph_dtype type) {
+  return type == PPH_F32 || type == PPH_F16 || type == PPH_F64;
+}
+
 pph_status pph_rule_batch_normalization(const pph_shape_at *at) {
   const pph_value *x = pph_rule_input(at, 0);
   PPH_TRY(pph_rule_rank(at, 0, 1, PPH_MAX_RANK));
@@ -293,6 +304,10 @@ pph_status pph_rule_batch_normalization(const pph_shape_at *at) {
   for (uint32_t i = 1; i < 5; i++) {
     const pph_value *one = pph_rule_input(at, i);
     char text[96];
+    /* ONNX lets them be of another float type than the input. */
+    if (!is_float(one->type))
+      return pph_rule_bad(at, "%s has type %s, must be a float", names[i],
+                          pph_dtype_name(one->type));
     if (one->shape.rank != 1 || one->shape.dims[0] != channels)
       return pph_rule_bad(at, "%s has shape %s, must be [%lld]", names[i],
                           pph_shape_text(&one->shape, text, sizeof text),
@@ -304,11 +319,15 @@ pph_status pph_rule_batch_normalization(const pph_shape_at *at) {
 /* DepthToSpace and SpaceToDepth */
 
 pph_status pph_rule_check_block(const pph_graph *graph, const pph_node *node,
-                                pph_error *error) {
+                                bool loading, pph_error *error) {
   uint32_t count;
   const int64_t *block = pph_node_ints(node, PPH_ATTR_BLOCKSIZE, &count);
-  if (!block)
+  if (!count)
     return pph_node_fail(node, error, PPH_BAD_MODEL, "blocksize is missing");
+  if (count > 3)
+    return pph_node_fail(node, error, PPH_UNSUPPORTED,
+                         "blocksize has %u entries, at most 3 are supported",
+                         count);
   int64_t phases = 1;
   for (uint32_t i = 0; i < count; i++)
     if (block[i] < 1 || !pph_checked_mul_i64(phases, block[i], &phases))
@@ -319,8 +338,8 @@ pph_status pph_rule_check_block(const pph_graph *graph, const pph_node *node,
   if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
     return pph_node_fail(node, error, PPH_BAD_MODEL,
                          "mode is \"%.40s\", must be DCR or CRD", mode);
-  const pph_value *x = pph_node_find_input(graph, node, 0);
-  if (!x || !x->has_rank)
+  const pph_value *x = find_shaped(graph, node, 0, loading);
+  if (!x)
     return PPH_OK;
   if (x->shape.rank != (int32_t)count + 2)
     return pph_node_fail(node, error, PPH_BAD_MODEL,
@@ -338,7 +357,7 @@ pph_status pph_rule_check_block(const pph_graph *graph, const pph_node *node,
 
 static pph_status infer_block(const pph_shape_at *at, bool to_space) {
   const pph_value *x = pph_rule_input(at, 0);
-  PPH_TRY(pph_rule_check_block(at->graph, at->node, at->error));
+  PPH_TRY(pph_rule_check_block(at->graph, at->node, false, at->error));
   uint32_t count;
   const int64_t *block = pph_node_ints(at->node, PPH_ATTR_BLOCKSIZE, &count);
   pph_shape shape = x->shape;
