@@ -230,17 +230,17 @@ static const struct {
       .stride = {2, 2}, .dilation = {1, 1}, .pad_begin = {3, 3},
       .pad_end = {3, 3}},
      true},
-    {"k9 s2 56->1",
+    {"k9 s2 56->1 stays",
      {.axes = 2, .group = 1, .in_channels = 56, .out_channels = 1, .batch = 1,
       .input = {85, 85}, .output = {170, 170}, .kernel = {9, 9},
       .stride = {2, 2}, .dilation = {1, 1}, .pad_begin = {4, 4},
       .pad_end = {4, 4}, .output_padding = {1, 1}},
-     true},
-    {"k16 s8 256->128",
+     false},
+    {"k16 s8 256->128 stays",
      {.axes = 1, .group = 1, .in_channels = 256, .out_channels = 128,
       .batch = 1, .input = {230}, .output = {1840}, .kernel = {16},
       .stride = {8}, .dilation = {1}, .pad_begin = {4}, .pad_end = {4}},
-     true},
+     false},
 };
 
 static void add_measured(pph_graph *graph, const pph_window *w) {

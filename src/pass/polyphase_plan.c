@@ -166,18 +166,21 @@ bool pph_phase_block_is_bias(const pph_polyphase_plan *plan,
 }
 
 /* Costs, fitted to measurements of XNNPACK on one Zen 4 core:
-   65,000 multiply-adds per microsecond with output channels rounded up to 16
-   (60,000 in a deconvolution, whose indirection is longer), 4 ns more per
+   65,000 multiply-adds per microsecond with output channels rounded up to 16;
+   one or two output channels have kernels of their own, 7,000 in a convolution
+   and 17,000 in a deconvolution with channels rounded up to 2; 4 ns more per
    pixel and 16 channels of a convolution, 8 ns of a deconvolution (it
    scatters), 24,000 bytes per microsecond for interleaving and cropping, 6,000
    for concatenating (short rows), 1.5 us per node. */
-static const double macs_per_us = 65000, deconvolution_macs_per_us = 60000,
-                    bytes_per_us = 24000, concat_bytes_per_us = 6000,
+static const double macs_per_us = 65000, narrow_macs_per_us = 7000,
+                    narrow_deconvolution_macs_per_us = 17000, bytes_per_us = 24000, concat_bytes_per_us = 6000,
                     node_us = 1.5;
 
+static bool is_narrow(double channels) { return channels <= 2; }
+
 static double round_channels(double channels) {
-  int64_t tiles = pph_ceil_div((int64_t)channels, 16);
-  return (double)tiles * 16;
+  int64_t tile = is_narrow(channels) ? 2 : 16;
+  return (double)(pph_ceil_div((int64_t)channels, tile) * tile);
 }
 
 static double block_cost(const pph_polyphase_plan *plan,
@@ -187,15 +190,16 @@ static double block_cost(const pph_polyphase_plan *plan,
   const pph_window *window = &plan->window;
   double phases = (double)(block->count[0] * block->count[1]);
   double group = (double)window->group;
-  double rows =
-      round_channels(phases * (double)window->out_channels / group) * group;
+  double channels = phases * (double)window->out_channels / group;
+  double rows = round_channels(channels) * group;
+  double rate = is_narrow(channels) ? narrow_macs_per_us : macs_per_us;
   double depth = (double)(block->run[0]->taps * block->run[1]->taps) *
                  (double)window->in_channels / group;
   bool crops = block->run[0]->pad_begin < 0 || block->run[0]->pad_end < 0 ||
                block->run[1]->pad_begin < 0 || block->run[1]->pad_end < 0;
   double crop = crops ? 8 * pixels * (double)window->in_channels / bytes_per_us
                       : 0;
-  return pixels * rows * (depth / macs_per_us + 0.004 / 16) + crop + node_us;
+  return pixels * rows * (depth / rate + 0.004 / 16) + crop + node_us;
 }
 
 double pph_polyphase_plan_cost(const pph_polyphase_plan *plan) {
@@ -228,8 +232,11 @@ double pph_deconvolution_cost(const pph_window *window) {
     out *= (double)window->output[i];
   }
   double group = (double)window->group;
-  double rows = round_channels((double)window->out_channels / group) * group;
+  double channels = (double)window->out_channels / group;
+  double rows = round_channels(channels) * group;
+  double rate =
+      is_narrow(channels) ? narrow_deconvolution_macs_per_us : macs_per_us;
   double depth = (double)window->in_channels / group;
-  return in * taps * rows * depth / deconvolution_macs_per_us +
+  return in * taps * rows * depth / rate +
          out * rows * 0.008 / 16 + node_us;
 }
