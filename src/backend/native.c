@@ -62,29 +62,67 @@ static pph_status prepare(pph_backend_context *context, pph_step *step,
 
 /* Threads */
 
+/* Copies [first, first + count) of a move, which have the same outermost axis
+   of `rows`. */
 typedef struct copy_task {
-  const pph_strided_copy *copy;
-  const void *source;
-  void *target;
+  const pph_move *move;
+  const pph_run_pointers *pointers;
+  uint32_t first, count;
+  size_t rows;
+  double bytes;
 } copy_task;
 
-static void copy_rows(void *argument, size_t begin, size_t count) {
-  const copy_task *task = argument;
-  pph_strided_copy_run(task->copy, task->source, task->target, (int64_t)begin,
-                       (int64_t)(begin + count));
+static size_t count_rows(const pph_strided_copy *copy) {
+  return copy->rank ? (size_t)copy->dims[0] : 1;
 }
 
-static void run_copy(pthreadpool_t pool, const copy_task *task) {
+/* All copies of a few rows, then of the next: neighbours in the target (the
+   inputs of a Concat) are written while they are in cache. */
+static void copy_rows(void *argument, size_t begin, size_t count) {
+  const double cached = 64 * 1024;
+  const copy_task *task = argument;
+  double wanted = cached / (task->bytes / (double)task->rows + 1);
+  size_t step = wanted < 1 ? 1 : (size_t)wanted;
+  size_t end = begin + count;
+  for (size_t row = begin; row < end; row += step)
+    for (uint32_t i = task->first; i < task->first + task->count; i++)
+      pph_strided_copy_run(
+          &task->move->copies[i],
+          task->pointers->inputs[task->move->sources[i]],
+          task->pointers->outputs[task->move->targets[i]], (int64_t)row,
+          (int64_t)(end - row < step ? end : row + step));
+}
+
+/* Extends the task over the copies after `first` that have as many rows. */
+static copy_task make_task(const pph_move *move,
+                           const pph_run_pointers *pointers, uint32_t first) {
+  copy_task task = {.move = move,
+                    .pointers = pointers,
+                    .first = first,
+                    .rows = count_rows(&move->copies[first])};
+  while (first + task.count < move->count &&
+         count_rows(&move->copies[first + task.count]) == task.rows)
+    task.bytes += pph_strided_copy_bytes(&move->copies[first + task.count++]);
+  return task;
+}
+
+static void run_copies(pthreadpool_t pool, copy_task *task) {
   const double small = 64 * 1024; /* below this threads cost more */
-  size_t rows = task->copy->rank ? (size_t)task->copy->dims[0] : 1;
   size_t threads = pool ? pthreadpool_get_threads_count(pool) : 1;
-  copy_task own = *task;
-  if (threads == 1 || rows < 2 || pph_strided_copy_bytes(task->copy) < small) {
-    copy_rows(&own, 0, rows);
+  if (threads == 1 || task->rows < 2 || task->bytes < small) {
+    if (task->count == 1) /* nothing to keep in cache */
+      pph_strided_copy_run(
+          &task->move->copies[task->first],
+          task->pointers->inputs[task->move->sources[task->first]],
+          task->pointers->outputs[task->move->targets[task->first]], 0,
+          (int64_t)task->rows);
+    else
+      copy_rows(task, 0, task->rows);
     return;
   }
-  size_t tile = (rows + 4 * threads - 1) / (4 * threads);
-  pthreadpool_parallelize_1d_tile_1d(pool, copy_rows, &own, rows, tile, 0);
+  size_t tile = (task->rows + 4 * threads - 1) / (4 * threads);
+  pthreadpool_parallelize_1d_tile_1d(pool, copy_rows, task, task->rows, tile,
+                                     0);
 }
 
 typedef struct unary_task {
@@ -126,10 +164,10 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
   const pph_move *move = &state->move;
   if (move->fills)
     fill(move, pointers->outputs[0]);
-  for (uint32_t i = 0; i < move->count; i++) {
-    copy_task task = {&move->copies[i], pointers->inputs[move->sources[i]],
-                      pointers->outputs[move->targets[i]]};
-    run_copy(context->pool, &task);
+  for (uint32_t i = 0; i < move->count;) {
+    copy_task task = make_task(move, pointers, i);
+    run_copies(context->pool, &task);
+    i += task.count;
   }
   return PPH_OK;
 }
