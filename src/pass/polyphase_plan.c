@@ -173,7 +173,8 @@ bool pph_phase_block_is_bias(const pph_polyphase_plan *plan,
    scatters), 24,000 bytes per microsecond for interleaving and cropping, 6,000
    for concatenating (short rows), 1.5 us per node. */
 static const double macs_per_us = 65000, narrow_macs_per_us = 7000,
-                    narrow_deconvolution_macs_per_us = 17000, bytes_per_us = 24000, concat_bytes_per_us = 6000,
+                    narrow_deconvolution_macs_per_us = 17000,
+                    bytes_per_us = 24000, concat_bytes_per_us = 6000,
                     node_us = 1.5;
 
 static bool is_narrow(double channels) { return channels <= 2; }
