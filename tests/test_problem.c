@@ -38,8 +38,8 @@ static void test_fields(void **state) {
   assert_int_equal(p.out_channels, 12);
   const pph_axis height = {5, 3, 2, 2, 1, 2, 1, 11};
   const pph_axis width = {7, 4, 3, 1, 0, 3, 2, 21};
-  assert_memory_equal(&p.axes[0], &height, sizeof height);
-  assert_memory_equal(&p.axes[1], &width, sizeof width);
+  assert_memory_equal(&p.axes[PPH_HEIGHT], &height, sizeof height);
+  assert_memory_equal(&p.axes[PPH_WIDTH], &width, sizeof width);
 }
 
 /* op may be left out, and a text that is cut keeps its end. */
@@ -76,15 +76,15 @@ static void test_negative_pads(void **state) {
       pph_problem_parse("f32 n1 g1 ci1 co1 i1x3 k1x3 s1x3 d1x1 p0,0,0,0",
                         &problem, &error),
       &error);
-  test_assert_ok(pph_axis_resolve_transposed(&problem.axes[1],
+  test_assert_ok(pph_axis_resolve_transposed(&problem.axes[PPH_WIDTH],
                                              PPH_AUTO_PAD_NOTSET, 10, &error),
                  &error);
-  assert_int_equal(problem.axes[1].pad_end, -1);
+  assert_int_equal(problem.axes[PPH_WIDTH].pad_end, -1);
   pph_problem_print(&problem, text, sizeof text);
   assert_string_equal(text,
                       "f32 n1 g1 ci1 co1 i1x3 k1x3 s1x3 d1x1 p0,0,0,0 op0x1");
   test_assert_ok(pph_problem_parse(text, &again, &error), &error);
-  assert_int_equal(again.axes[1].output, 10);
+  assert_int_equal(again.axes[PPH_WIDTH].output, 10);
 }
 
 static void test_random_round_trips(void **state) {

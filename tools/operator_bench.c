@@ -64,8 +64,8 @@ static pph_status add_weights(bench_state *state, const pph_problem *problem,
   pph_shape shapes[2] = {{4,
                           {problem->transposed ? problem->in_channels
                                                : problem->out_channels,
-                           per_group, problem->axes[0].kernel,
-                           problem->axes[1].kernel}},
+                           per_group, problem->axes[PPH_HEIGHT].kernel,
+                           problem->axes[PPH_WIDTH].kernel}},
                          {1, {problem->out_channels}}};
   for (int i = 0; i < 2; i++) {
     pph_tensor tensor;
@@ -79,7 +79,8 @@ static pph_status add_weights(bench_state *state, const pph_problem *problem,
 
 static pph_status set_geometry(bench_state *state, const pph_problem *problem,
                                pph_node *node, pph_error *error) {
-  const pph_axis *y = &problem->axes[0], *x = &problem->axes[1];
+  const pph_axis *y = &problem->axes[PPH_HEIGHT];
+  const pph_axis *x = &problem->axes[PPH_WIDTH];
   int64_t strides[] = {y->stride, x->stride};
   int64_t dilations[] = {y->dilation, x->dilation};
   int64_t pads[] = {y->pad_begin, x->pad_begin, y->pad_end, x->pad_end};
@@ -104,7 +105,7 @@ static pph_status build_graph(bench_state *state, const pph_problem *problem,
   pph_node *node;
   pph_shape shape = {4,
                      {problem->batch, problem->in_channels,
-                      problem->axes[0].input, problem->axes[1].input}};
+                      problem->axes[PPH_HEIGHT].input, problem->axes[PPH_WIDTH].input}};
   PPH_TRY(make_tensor(&state->heap, &shape, &state->input, error));
   PPH_TRY(pph_graph_add_value(graph, "x", &x, error));
   pph_value *value = pph_graph_value(graph, x);

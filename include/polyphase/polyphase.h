@@ -2,8 +2,11 @@
 #ifndef POLYPHASE_POLYPHASE_H
 #define POLYPHASE_POLYPHASE_H
 
+#include "polyphase/conv.h"
+#include "polyphase/conv_transpose.h"
 #include "polyphase/memory.h"
 #include "polyphase/model.h"
+#include "polyphase/operator.h"
 #include "polyphase/session.h"
 #include "polyphase/status.h"
 #include "polyphase/tensor.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "polyphase/model.h"
+#include "polyphase/operator.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,12 +21,6 @@ typedef enum pph_engine {
   PPH_ENGINE_REFERENCE = 3 /* sums in double; slow; the judge of the others */
 } pph_engine;
 
-typedef enum pph_accuracy {
-  PPH_ACCURACY_NORMAL = 0, /* the default */
-  PPH_ACCURACY_HIGH = 1,
-  PPH_ACCURACY_EXACT = 2
-} pph_accuracy;
-
 /* When transposed convolutions become phases. */
 typedef enum pph_lowering {
   PPH_LOWERING_AUTO = 0,   /* where it is expected to be faster */
@@ -38,6 +33,7 @@ typedef struct pph_session_options {
   size_t struct_size;
   pph_engine engine;
   pph_accuracy accuracy;
+  pph_cpu cpu;
   pph_lowering lowering;
   bool optimize;     /* default true; false runs the graph as it is */
   uint32_t threads;  /* default 1; 0: one per processor; at most 256 */

@@ -6,10 +6,11 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-enum { MAX_NUMBERS = 4 };
+enum { MAX_NUMBERS = 6 };
 
 /* The keys of a descriptor in their order. Where a key has several numbers,
-   `separator` stands between them; their targets are listed in order. */
+   `separator` stands between them; their targets are listed in order. A text
+   without a depth leaves that axis's numbers out. */
 typedef struct field_row {
   const char *key;
   char separator;
@@ -18,26 +19,37 @@ typedef struct field_row {
   size_t targets[MAX_NUMBERS]; /* offsets in pph_problem */
 } field_row;
 
+#define MEMBER(member) {offsetof(pph_problem, member)}
 #define AXIS(index, member) offsetof(pph_problem, axes[index].member)
+#define AXES(member)                                                           \
+  {AXIS(PPH_DEPTH, member), AXIS(PPH_HEIGHT, member), AXIS(PPH_WIDTH, member)}
 static const field_row fields[] = {
-    {"n", 0, false, 1, {offsetof(pph_problem, batch)}},
-    {"g", 0, false, 1, {offsetof(pph_problem, group)}},
-    {"ci", 0, false, 1, {offsetof(pph_problem, in_channels)}},
-    {"co", 0, false, 1, {offsetof(pph_problem, out_channels)}},
-    {"i", 'x', false, 2, {AXIS(0, input), AXIS(1, input)}},
-    {"k", 'x', false, 2, {AXIS(0, kernel), AXIS(1, kernel)}},
-    {"s", 'x', false, 2, {AXIS(0, stride), AXIS(1, stride)}},
-    {"d", 'x', false, 2, {AXIS(0, dilation), AXIS(1, dilation)}},
+    {"n", 0, false, 1, MEMBER(batch)},
+    {"g", 0, false, 1, MEMBER(group)},
+    {"ci", 0, false, 1, MEMBER(in_channels)},
+    {"co", 0, false, 1, MEMBER(out_channels)},
+    {"i", 'x', false, 3, AXES(input)},
+    {"k", 'x', false, 3, AXES(kernel)},
+    {"s", 'x', false, 3, AXES(stride)},
+    {"d", 'x', false, 3, AXES(dilation)},
     {"p",
      ',',
      false,
-     4,
-     {AXIS(0, pad_begin), AXIS(1, pad_begin), AXIS(0, pad_end),
-      AXIS(1, pad_end)}},
-    {"op", 'x', true, 2, {AXIS(0, output_padding), AXIS(1, output_padding)}},
+     6,
+     {AXIS(PPH_DEPTH, pad_begin), AXIS(PPH_HEIGHT, pad_begin),
+      AXIS(PPH_WIDTH, pad_begin), AXIS(PPH_DEPTH, pad_end),
+      AXIS(PPH_HEIGHT, pad_end), AXIS(PPH_WIDTH, pad_end)}},
+    {"op", 'x', true, 3, AXES(output_padding)},
 };
+#undef AXES
 #undef AXIS
+#undef MEMBER
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0] };
+
+/* Whether number `index` of a field belongs to the depth axis. */
+static bool is_depth(const field_row *field, int index) {
+  return field->count > 1 && index % PPH_PROBLEM_AXES == PPH_DEPTH;
+}
 
 /* Where the reader is in the text. */
 typedef struct text_reader {
@@ -77,7 +89,7 @@ static pph_status read_number(text_reader *reader, int64_t *number) {
 }
 
 static pph_status read_field(text_reader *reader, const field_row *field,
-                             pph_problem *problem) {
+                             bool deep, pph_problem *problem) {
   size_t length = strlen(field->key);
   if (strncmp(reader->at, field->key, length) != 0) {
     char expected[32];
@@ -85,22 +97,39 @@ static pph_status read_field(text_reader *reader, const field_row *field,
     return refuse(reader, expected);
   }
   reader->at += length;
+  bool first = true;
   for (int i = 0; i < field->count; i++) {
     int64_t number = 0;
-    if (i > 0) {
+    if (!deep && is_depth(field, i))
+      continue;
+    if (!first) {
       char expected[16];
       snprintf(expected, sizeof expected, "\"%c\"", field->separator);
       if (*reader->at != field->separator)
         return refuse(reader, expected);
       reader->at++;
     }
+    first = false;
     PPH_TRY(read_number(reader, &number));
     memcpy((char *)problem + field->targets[i], &number, sizeof number);
   }
   return PPH_OK;
 }
 
+/* Two lengths after " i" or three? */
+static bool has_depth(const char *text) {
+  const char *lengths = strstr(text, " i");
+  int separators = 0;
+  for (const char *at = lengths ? lengths + 2 : ""; *at && *at != ' '; at++)
+    separators += *at == 'x';
+  return separators > 1;
+}
+
 static pph_status read_fields(text_reader *reader, pph_problem *problem) {
+  bool deep = has_depth(reader->at);
+  if (!deep)
+    problem->axes[PPH_DEPTH] =
+        (pph_axis){.input = 1, .kernel = 1, .stride = 1, .dilation = 1};
   for (size_t i = 0; i < FIELD_COUNT; i++) {
     if (i > 0) {
       if (*reader->at == 0 && fields[i].optional)
@@ -109,7 +138,7 @@ static pph_status read_fields(text_reader *reader, pph_problem *problem) {
         return refuse(reader, "a space");
       reader->at++;
     }
-    PPH_TRY(read_field(reader, &fields[i], problem));
+    PPH_TRY(read_field(reader, &fields[i], deep, problem));
   }
   return *reader->at == 0 ? PPH_OK : refuse(reader, "the end");
 }
@@ -141,7 +170,8 @@ static pph_status check_channels(const pph_problem *problem, pph_error *error) {
 
 static pph_status resolve_axis(pph_problem *problem, int index,
                                pph_error *error) {
-  static const char *const places[] = {"problem, height", "problem, width"};
+  static const char *const places[] = {
+      "problem, depth", "problem, height", "problem, width"};
   pph_axis *axis = &problem->axes[index];
   pph_error inner = {0};
   pph_status status =
@@ -167,7 +197,7 @@ static pph_status parse(text_reader *reader, pph_problem *problem) {
   problem->type = PPH_F32;
   PPH_TRY(read_fields(reader, problem));
   PPH_TRY(check_channels(problem, reader->error));
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
     if (!problem->transposed && problem->axes[i].output_padding != 0)
       return pph_fail(reader->error, PPH_INVALID_ARGUMENT, "problem",
                       "op is %lld, must be 0 for conv",
@@ -190,7 +220,7 @@ pph_status pph_problem_parse(const char *text, pph_problem *problem,
 /* An axis that came from output_shape may end in a negative pad. The same
    output comes from that much more output padding, which a text can hold. */
 static void fold_negative_pads(pph_problem *problem) {
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
     pph_axis *axis = &problem->axes[i];
     if (problem->transposed && axis->pad_end < 0) {
       axis->output_padding -= axis->pad_end;
@@ -206,14 +236,25 @@ static size_t append(char *text, size_t size, size_t at, const char *piece) {
   return at + (size_t)n;
 }
 
+/* An axis that changes nothing, as that of a problem without a depth. */
+static bool is_flat(const pph_axis *axis) {
+  return axis->input == 1 && axis->kernel == 1 && axis->stride == 1 &&
+         axis->dilation == 1 && axis->pad_begin == 0 && axis->pad_end == 0 &&
+         axis->output_padding == 0;
+}
+
 static size_t append_field(const pph_problem *problem, const field_row *field,
                            char *text, size_t size, size_t at) {
+  bool deep = !is_flat(&problem->axes[PPH_DEPTH]), first = true;
   at = append(text, size, at, " ");
   at = append(text, size, at, field->key);
   for (int i = 0; i < field->count; i++) {
+    if (!deep && is_depth(field, i))
+      continue;
     int64_t number;
     char piece[32];
-    const char separator[2] = {i ? field->separator : 0, 0};
+    const char separator[2] = {first ? 0 : field->separator, 0};
+    first = false;
     memcpy(&number, (const char *)problem + field->targets[i], sizeof number);
     snprintf(piece, sizeof piece, "%s%lld", separator, (long long)number);
     at = append(text, size, at, piece);
@@ -237,7 +278,7 @@ const char *pph_problem_print(const pph_problem *problem, char *text,
 
 double pph_problem_flops(const pph_problem *problem) {
   double flops = 2.0 * (double)problem->batch;
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
     const pph_axis *axis = &problem->axes[i];
     flops *= (double)(problem->transposed ? axis->input : axis->output);
     flops *= (double)axis->kernel;

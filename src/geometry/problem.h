@@ -2,7 +2,9 @@
    same in tests, benchmarks and logs:
      f32 n1 g1 ci256 co128 i1x400 k1x16 s1x8 d1x1 p0,4,0,4 op0x0
      conv f32 n1 g1 ci64 co64 i128x128 k3x3 s1x1 d1x1 p1,1,1,1
-   p is top,left,bottom,right; 1-D has height 1; op may be left out (0x0). */
+     conv f32 n1 g1 ci8 co8 i9x16x16 k3x3x3 s1x1x1 d1x1x1 p1,1,1,1,1,1
+   p is top,left,bottom,right (with a depth: front,top,left,back,bottom,right);
+   1-D has height 1; op may be left out (zeros). */
 #ifndef PPH_GEOMETRY_PROBLEM_H
 #define PPH_GEOMETRY_PROBLEM_H
 
@@ -11,11 +13,15 @@
 #include "geometry/geometry.h"
 #include "polyphase/tensor.h"
 
+/* Indices of axes. Without a depth that axis has length, kernel and stride 1.
+ */
+enum { PPH_DEPTH, PPH_HEIGHT, PPH_WIDTH, PPH_PROBLEM_AXES };
+
 typedef struct pph_problem {
   bool transposed;
   pph_dtype type; /* PPH_F32 */
   int64_t batch, group, in_channels, out_channels; /* channels: all groups */
-  pph_axis axes[2]; /* height, width; resolved by parse */
+  pph_axis axes[PPH_PROBLEM_AXES]; /* resolved by parse */
 } pph_problem;
 
 /* Parses and resolves; PPH_INVALID_ARGUMENT with the place in the text. Rules

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/heap.h"
+#include "polyphase/operator.h"
 #include "polyphase/status.h"
 #include "polyphase/tensor.h"
 
@@ -80,13 +81,6 @@ typedef enum pph_layout {
 typedef struct pph_origin {
   const char *external; /* NULL: in the model file, else the data file's name */
 } pph_origin;
-
-/* A fused activation, applied to every element that the node stores. */
-typedef enum pph_activation {
-  PPH_ACTIVATION_NONE,
-  PPH_ACTIVATION_CLAMP, /* min(max(x, activation_min), activation_max) */
-  PPH_ACTIVATION_LEAKY_RELU /* x < 0 ? activation_alpha * x : x */
-} pph_activation;
 
 struct pph_node;
 

@@ -1,0 +1,80 @@
+/* What the operators (conv_transpose.h, conv.h) and sessions share: accuracy,
+   processor levels, activations, and how an operator explains itself. */
+#ifndef POLYPHASE_OPERATOR_H
+#define POLYPHASE_OPERATOR_H
+
+#include <stdbool.h>
+
+#include "polyphase/memory.h"
+#include "polyphase/status.h"
+#include "polyphase/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How far results may be from the exact sum. With E = |error| / (2^-24 *
+   sum |x||w|) per element:
+   EXACT: direct algorithms only, one order of summation (below): the same
+   bits for every algorithm, thread count and processor level that has a fused
+   multiply-add, and no rounding at all on small integers.
+   HIGH: E at most 4, which is what a direct f32 kernel has.
+   NORMAL: E at most 24.
+   The order of EXACT, per element: from 0, one fused multiply-add for each tap
+   and input channel; taps by increasing input position (depth, row, column),
+   channels inside a tap; then + bias, + residual, activation. */
+typedef enum pph_accuracy {
+  PPH_ACCURACY_NORMAL = 0, /* the default */
+  PPH_ACCURACY_HIGH = 1,
+  PPH_ACCURACY_EXACT = 2
+} pph_accuracy;
+
+/* Processor levels, to turn features down. A level that the processor does
+   not have falls to the best below it that it has. */
+typedef enum pph_cpu {
+  PPH_CPU_BEST = 0, /* what the processor has; the default */
+  PPH_CPU_SCALAR = 1,
+  PPH_CPU_AVX2 = 2, /* with FMA */
+  PPH_CPU_AVX512 = 3,
+  PPH_CPU_NEON = 4
+} pph_cpu;
+
+/* What happens to each sum y after bias and residual. */
+typedef enum pph_activation {
+  PPH_ACTIVATION_NONE = 0,
+  PPH_ACTIVATION_CLAMP = 1,      /* min(max(y, low), high) */
+  PPH_ACTIVATION_LEAKY_RELU = 2, /* y < 0 ? slope * y : y */
+  PPH_ACTIVATION_PRELU = 3       /* the same, a slope per output channel */
+} pph_activation;
+
+/* A pool of threads that operators run on: an object of libpthreadpool, whose
+   functions may be used on it. One run at a time. */
+typedef struct pthreadpool pph_thread_pool;
+
+/* `threads` at least 1, at most 256; 0: one per processor. *pool belongs to the
+   caller. Errors: PPH_INVALID_ARGUMENT, PPH_OUT_OF_MEMORY. */
+PPH_NODISCARD pph_status pph_thread_pool_create(uint32_t threads,
+                                                pph_thread_pool **pool,
+                                                pph_error *error);
+/* NULL is allowed. */
+void pph_thread_pool_destroy(pph_thread_pool *pool);
+
+/* What an operator does for the shape it was last reshaped to. Texts are
+   static. */
+typedef struct pph_operator_info {
+  const char *algorithm;  /* "gather", "filtered.w3", ... */
+  const char *kernel;     /* "pph_f32_gemm_14x32__avx512" */
+  double error_bound;     /* E, see pph_accuracy */
+  double useful_flops;    /* 2 * multiply-adds of the definition */
+  double done_flops;      /* 2 * multiply-adds that are executed */
+  double moved_bytes;     /* input, output and weights, once each */
+  double estimated_us;    /* what the cost model expects, one thread */
+  size_t packed_bytes;    /* weights in the algorithm's form */
+  size_t workspace_bytes; /* for all threads */
+} pph_operator_info;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

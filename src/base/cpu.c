@@ -1,0 +1,58 @@
+#include "base/cpu.h"
+
+#include <cpuinfo.h>
+#include <string.h>
+
+static const char *const names[] = {"best", "scalar", "avx2", "avx512", "neon"};
+enum { LEVELS = sizeof names / sizeof *names };
+
+bool pph_cpu_has(pph_cpu cpu) {
+  if (cpu == PPH_CPU_BEST || cpu == PPH_CPU_SCALAR)
+    return true;
+  if (!cpuinfo_initialize())
+    return false;
+  bool avx2 = cpuinfo_has_x86_avx2() && cpuinfo_has_x86_fma3();
+  if (cpu == PPH_CPU_AVX2)
+    return avx2;
+  if (cpu == PPH_CPU_AVX512)
+    return avx2 && cpuinfo_has_x86_avx512f() && cpuinfo_has_x86_avx512bw() &&
+           cpuinfo_has_x86_avx512dq() && cpuinfo_has_x86_avx512vl();
+  return cpu == PPH_CPU_NEON && cpuinfo_has_arm_neon_fma();
+}
+
+pph_cpu pph_cpu_choose(pph_cpu wanted) {
+  static const pph_cpu falling[] = {PPH_CPU_NEON, PPH_CPU_AVX512, PPH_CPU_AVX2};
+  for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
+    if ((wanted == PPH_CPU_BEST || falling[i] <= wanted) &&
+        pph_cpu_has(falling[i]))
+      return falling[i];
+  return PPH_CPU_SCALAR;
+}
+
+const char *pph_cpu_name(pph_cpu cpu) {
+  return (unsigned)cpu < LEVELS ? names[cpu] : "unknown";
+}
+
+bool pph_cpu_parse(const char *text, pph_cpu *cpu) {
+  for (int i = 0; i < LEVELS; i++)
+    if (strcmp(text, names[i]) == 0) {
+      *cpu = (pph_cpu)i;
+      return true;
+    }
+  return false;
+}
+
+static size_t cache_size(const struct cpuinfo_cache *cache, size_t guess) {
+  return cache && cache->size ? cache->size : guess;
+}
+
+size_t pph_cpu_cache2(void) {
+  return cache_size(cpuinfo_initialize() ? cpuinfo_get_l2_cache(0) : NULL,
+                    (size_t)1 << 20);
+}
+
+size_t pph_cpu_cache_last(void) {
+  bool known = cpuinfo_initialize();
+  const struct cpuinfo_cache *cache = known ? cpuinfo_get_l3_cache(0) : NULL;
+  return cache_size(cache, (size_t)32 << 20);
+}

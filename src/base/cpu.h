@@ -1,0 +1,29 @@
+/* What this processor can do, and what the caller lets us use of it. */
+#ifndef PPH_BASE_CPU_H
+#define PPH_BASE_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "polyphase/operator.h"
+
+/* Whether this processor runs that level's instructions (BEST and SCALAR:
+   always). */
+bool pph_cpu_has(pph_cpu cpu);
+
+/* The level to use when the caller asks for `wanted`: that one, or the best
+   below it that the processor has; never BEST. */
+pph_cpu pph_cpu_choose(pph_cpu wanted);
+
+/* "scalar", "avx2", "avx512", "neon"; "best". */
+const char *pph_cpu_name(pph_cpu cpu);
+
+/* False for an unknown text. */
+bool pph_cpu_parse(const char *text, pph_cpu *cpu);
+
+/* Bytes of one core's level-2 cache and of the last-level cache; guesses of
+   1 MiB and 32 MiB where the processor does not tell. */
+size_t pph_cpu_cache2(void);
+size_t pph_cpu_cache_last(void);
+
+#endif

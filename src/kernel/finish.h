@@ -1,0 +1,23 @@
+/* Storing sums that already lie in memory: epilogue, and the way to their
+   place. */
+#ifndef PPH_KERNEL_FINISH_H
+#define PPH_KERNEL_FINISH_H
+
+#include <stdint.h>
+
+#include "kernel/epilogue.h"
+
+typedef struct pph_finish_block {
+  uint32_t rows;
+  size_t columns;
+  const float *sums; /* sums[row * sum_stride + column]; may be target */
+  size_t sum_stride;
+  float *target; /* target[row * target_stride + column] */
+  size_t target_stride;
+  const pph_epilogue *epilogue;
+} pph_finish_block;
+
+/* Same bits as the GEMM kernel with that epilogue. */
+typedef void (*pph_finish_kernel)(const pph_finish_block *block);
+
+#endif

@@ -1,0 +1,50 @@
+/* Vectors of AArch64's NEON; see simd_avx512.h for the words. */
+#ifndef PPH_KERNEL_SIMD_NEON_H
+#define PPH_KERNEL_SIMD_NEON_H
+
+#include <arm_neon.h>
+#include <stddef.h>
+
+#define SIMD_NAME(stem) stem##__neon
+#define SIMD_CPU PPH_CPU_NEON
+enum { LANES = 4 };
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 4
+
+typedef float32x4_t vec;
+
+static inline vec vec_zero(void) { return vdupq_n_f32(0); }
+static inline vec vec_set1(float x) { return vdupq_n_f32(x); }
+static inline vec vec_load(const float *p) { return vld1q_f32(p); }
+static inline void vec_store(float *p, vec v) { vst1q_f32(p, v); }
+
+static inline vec vec_load_part(const float *p, size_t n) {
+  float lanes[4] = {0};
+  for (size_t i = 0; i < n; i++)
+    lanes[i] = p[i];
+  return vld1q_f32(lanes);
+}
+static inline void vec_store_part(float *p, vec v, size_t n) {
+  float lanes[4];
+  vst1q_f32(lanes, v);
+  for (size_t i = 0; i < n; i++)
+    p[i] = lanes[i];
+}
+
+static inline void vec_stream(float *p, vec v) { vst1q_f32(p, v); }
+static inline void vec_stream_end(void) {}
+
+static inline vec vec_fma(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
+/* By comparison: the instructions for minimum and maximum lose the sign of a
+   zero, and a number beside a not-a-number. */
+static inline vec vec_at_least(vec v, vec low) {
+  return vbslq_f32(vcltq_f32(v, low), low, v);
+}
+static inline vec vec_at_most(vec v, vec high) {
+  return vbslq_f32(vcgtq_f32(v, high), high, v);
+}
+static inline vec vec_where_negative(vec v, vec negative) {
+  return vbslq_f32(vcltq_f32(v, vdupq_n_f32(0)), negative, v);
+}
+
+#endif

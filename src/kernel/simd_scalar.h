@@ -1,0 +1,38 @@
+/* Vectors of one lane in plain C, for any processor; see simd_avx512.h for the
+   words. A multiply-add rounds twice where there is no fused one. */
+#ifndef PPH_KERNEL_SIMD_SCALAR_H
+#define PPH_KERNEL_SIMD_SCALAR_H
+
+#include <stddef.h>
+
+#define SIMD_NAME(stem) stem##__scalar
+#define SIMD_CPU PPH_CPU_SCALAR
+enum { LANES = 1 };
+#define GEMM_ROWS 4
+#define GEMM_VECTORS 4
+
+typedef float vec;
+
+static inline vec vec_zero(void) { return 0; }
+static inline vec vec_set1(float x) { return x; }
+static inline vec vec_load(const float *p) { return *p; }
+static inline void vec_store(float *p, vec v) { *p = v; }
+static inline vec vec_load_part(const float *p, size_t n) {
+  return n ? *p : 0;
+}
+static inline void vec_store_part(float *p, vec v, size_t n) {
+  if (n)
+    *p = v;
+}
+static inline void vec_stream(float *p, vec v) { *p = v; }
+static inline void vec_stream_end(void) {}
+static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; }
+static inline vec vec_at_least(vec v, vec low) { return v < low ? low : v; }
+static inline vec vec_at_most(vec v, vec high) {
+  return v > high ? high : v;
+}
+static inline vec vec_where_negative(vec v, vec negative) {
+  return v < 0 ? negative : v;
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* THE list of algorithms. */
+#include "op/algo_rows.h"
+
+static const pph_algo *const list[] = {
+    &pph_algo_gather,
+};
+
+const pph_algo *const *pph_algo_list(size_t *count) {
+  *count = sizeof list / sizeof *list;
+  return list;
+}
+
+bool pph_algo_allowed(const pph_algo *algo, const pph_conv_spec *spec) {
+  double bound = spec->accuracy == PPH_ACCURACY_NORMAL ? PPH_NORMAL_BOUND
+                                                       : PPH_HIGH_BOUND;
+  return (algo->direct || spec->accuracy != PPH_ACCURACY_EXACT) &&
+         algo->error_bound <= bound && algo->supports(algo, spec);
+}

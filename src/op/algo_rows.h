@@ -1,0 +1,9 @@
+/* The rows that algo_list.c lists, each defined in its algo_NAME.c. */
+#ifndef PPH_OP_ALGO_ROWS_H
+#define PPH_OP_ALGO_ROWS_H
+
+#include "op/algo.h"
+
+extern const pph_algo pph_algo_gather;
+
+#endif

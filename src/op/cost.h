@@ -1,0 +1,19 @@
+/* The cost model: a nominal core per processor level. Only ratios matter. */
+#ifndef PPH_OP_COST_H
+#define PPH_OP_COST_H
+
+#include "op/algo.h"
+
+/* Microseconds of `calls` calls of the GEMM kernel with tiles of rows x columns
+   x depth, sums kept in registers, panels in cache. */
+double pph_cost_gemm(pph_cpu cpu, double calls, double rows, double columns,
+                     double depth);
+
+/* Microseconds to touch `bytes` once: in the caches when they are at most
+   `working_set` large, else in memory. */
+double pph_cost_memory(double bytes, double working_set);
+
+/* Microseconds of `flops` additions and multiplications at full vectors. */
+double pph_cost_flops(pph_cpu cpu, double flops);
+
+#endif
