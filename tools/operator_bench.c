@@ -105,7 +105,8 @@ static pph_status build_graph(bench_state *state, const pph_problem *problem,
   pph_node *node;
   pph_shape shape = {4,
                      {problem->batch, problem->in_channels,
-                      problem->axes[PPH_HEIGHT].input, problem->axes[PPH_WIDTH].input}};
+                      problem->axes[PPH_HEIGHT].input,
+                      problem->axes[PPH_WIDTH].input}};
   PPH_TRY(make_tensor(&state->heap, &shape, &state->input, error));
   PPH_TRY(pph_graph_add_value(graph, "x", &x, error));
   pph_value *value = pph_graph_value(graph, x);
