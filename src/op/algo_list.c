@@ -3,6 +3,7 @@
 
 static const pph_algo *const list[] = {
     &pph_algo_gather,
+    &pph_algo_reference,
 };
 
 const pph_algo *const *pph_algo_list(size_t *count) {

@@ -5,5 +5,6 @@
 #include "op/algo.h"
 
 extern const pph_algo pph_algo_gather;
+extern const pph_algo pph_algo_reference;
 
 #endif
