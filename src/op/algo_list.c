@@ -2,6 +2,7 @@
 #include "op/algo_rows.h"
 
 static const pph_algo *const list[] = {
+    &pph_algo_narrow,
     &pph_algo_gather,
 };
 
