@@ -17,13 +17,13 @@ typedef struct algo_case {
    False when it does not support the problem. */
 bool algo_check(const pph_algo *algo, const algo_case *test);
 
-/* A random case with the problem's text in `text`. `lengths` bounds the input
-   per axis. */
+/* The most of everything, per axis; small values are drawn more often. */
 typedef struct algo_bounds {
   uint32_t axes; /* 1 or 2 */
   bool transposed, ordinary;
   int64_t batch, in_channels, out_channels, input, kernel, stride, dilation;
 } algo_bounds;
+/* A random case; its problem is written to `text`. */
 algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
                            size_t size);
 

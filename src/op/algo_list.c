@@ -3,6 +3,7 @@
 
 static const pph_algo *const list[] = {
     &pph_algo_narrow,
+    &pph_algo_scatter,
     &pph_algo_gather,
 };
 

@@ -5,6 +5,7 @@
 #include "op/algo.h"
 
 extern const pph_algo pph_algo_narrow;
+extern const pph_algo pph_algo_scatter;
 extern const pph_algo pph_algo_gather;
 
 #endif
