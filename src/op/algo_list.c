@@ -2,6 +2,8 @@
 #include "op/algo_rows.h"
 
 static const pph_algo *const list[] = {
+    &pph_algo_narrow,
+    &pph_algo_scatter,
     &pph_algo_gather,
     &pph_algo_reference,
 };
