@@ -92,7 +92,7 @@ typedef struct pph_conv_tensors {
 
 /* Runs once; allocates nothing. Results do not depend on the number of threads.
    Errors: PPH_INVALID_ARGUMENT (no shape set, a pointer missing, a workspace
-   that is not aligned, a pool of more than desc.threads threads). */
+   that is not aligned). */
 PPH_NODISCARD pph_status pph_conv_transpose_run(const pph_conv_transpose *op,
                                                 const pph_conv_tensors *tensors,
                                                 pph_error *error);

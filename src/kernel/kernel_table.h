@@ -17,6 +17,7 @@ typedef enum pph_kernel_family {
   PPH_KERNEL_FILTER_OUT,
   PPH_KERNEL_DEPTHWISE,
   PPH_KERNEL_NARROW,
+  PPH_KERNEL_TRANSPOSE,
   PPH_KERNEL_GROUPED
 } pph_kernel_family;
 

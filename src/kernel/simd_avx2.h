@@ -11,6 +11,9 @@
 enum { LANES = 8 };
 #define GEMM_ROWS 6
 #define GEMM_VECTORS 2
+/* The narrow kernel's: vector registers, rows of a tile. */
+#define NARROW_REGISTERS 16
+#define NARROW_ROWS 6
 
 typedef __m256 vec;
 
@@ -46,6 +49,48 @@ static inline vec vec_at_most(vec v, vec high) {
 static inline vec vec_where_negative(vec v, vec negative) {
   return _mm256_blendv_ps(
       v, negative, _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ));
+}
+
+static inline void vec_turn4(vec rows[4]) {
+  __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[0], rows[1]));
+  __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(rows[0], rows[1]));
+  __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[2], rows[3]));
+  __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(rows[2], rows[3]));
+  rows[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23));
+  rows[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23));
+  rows[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23));
+  rows[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23));
+}
+
+static inline void vec_transpose4(const float *source, size_t source_step,
+                                  float *target, size_t target_step) {
+  vec rows[4];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++) {
+    const float *from = source + i * source_step;
+    rows[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)),
+                                   _mm_loadu_ps(from + 4 * source_step), 1);
+  }
+  vec_turn4(rows);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++)
+    vec_store(target + i * target_step, rows[i]);
+}
+static inline void vec_spread4(vec rows[4], float *target,
+                               size_t target_step) {
+  vec_turn4(rows);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++)
+    _mm_storeu_ps(target + i * target_step, _mm256_castps256_ps128(rows[i]));
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++)
+    _mm_storeu_ps(target + (i + 4) * target_step,
+                  _mm256_extractf128_ps(rows[i], 1));
+}
+static inline void vec_interleave(vec a, vec b, vec *low, vec *high) {
+  vec even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
+  *low = _mm256_permute2f128_ps(even, odd, 0x20);
+  *high = _mm256_permute2f128_ps(even, odd, 0x31);
 }
 
 #endif

@@ -14,6 +14,9 @@ enum { LANES = 16 };
 /* The GEMM kernel's register tile. */
 #define GEMM_ROWS 14
 #define GEMM_VECTORS 2
+/* The narrow kernel's: vector registers, rows of a tile. */
+#define NARROW_REGISTERS 32
+#define NARROW_ROWS 14
 
 typedef __m512 vec;
 
@@ -52,6 +55,64 @@ static inline vec vec_at_most(vec v, vec high) {
 static inline vec vec_where_negative(vec v, vec negative) {
   return _mm512_mask_mov_ps(
       v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), negative);
+}
+
+/* Transposes each square of 4 x 4 that four vectors have in common. */
+static inline void vec_turn4(vec rows[4]) {
+  __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(rows[0], rows[1]));
+  __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(rows[0], rows[1]));
+  __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(rows[2], rows[3]));
+  __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(rows[2], rows[3]));
+  rows[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23));
+  rows[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23));
+  rows[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
+  rows[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
+}
+
+/* LANES rows of 4 columns: target[j * target_step + i] =
+   source[i * source_step + j]. Loads gather rows i, i + 4, i + 8, i + 12. */
+static inline void vec_transpose4(const float *source, size_t source_step,
+                                  float *target, size_t target_step) {
+  vec rows[4];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++) {
+    const float *from = source + i * source_step;
+    vec row = _mm512_castps128_ps512(_mm_loadu_ps(from));
+    from += 4 * source_step;
+    row = _mm512_mask_broadcast_f32x4(row, 0x00f0, _mm_loadu_ps(from));
+    from += 4 * source_step;
+    row = _mm512_mask_broadcast_f32x4(row, 0x0f00, _mm_loadu_ps(from));
+    from += 4 * source_step;
+    rows[i] = _mm512_mask_broadcast_f32x4(row, 0xf000, _mm_loadu_ps(from));
+  }
+  vec_turn4(rows);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++)
+    vec_store(target + i * target_step, rows[i]);
+}
+
+/* The way back: lane i of the four rows goes to target[i * target_step + j], in
+   the order of i. */
+static inline void vec_spread4(vec rows[4], float *target,
+                               size_t target_step) {
+  vec_turn4(rows);
+#define SPREAD(i)                                                              \
+  _mm_storeu_ps(target + (i) * target_step,                                    \
+                _mm512_extractf32x4_ps(rows[(i) % 4], (i) / 4));
+  SPREAD(0) SPREAD(1) SPREAD(2) SPREAD(3)
+  SPREAD(4) SPREAD(5) SPREAD(6) SPREAD(7)
+  SPREAD(8) SPREAD(9) SPREAD(10) SPREAD(11)
+  SPREAD(12) SPREAD(13) SPREAD(14) SPREAD(15)
+#undef SPREAD
+}
+
+/* a0 b0 a1 b1 ... */
+static inline void vec_interleave(vec a, vec b, vec *low, vec *high) {
+  const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5,
+                                          21, 6, 22, 7, 23);
+  const __m512i next = _mm512_add_epi32(first, _mm512_set1_epi32(8));
+  *low = _mm512_permutex2var_ps(a, first, b);
+  *high = _mm512_permutex2var_ps(a, next, b);
 }
 
 #endif

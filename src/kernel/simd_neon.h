@@ -10,6 +10,9 @@
 enum { LANES = 4 };
 #define GEMM_ROWS 6
 #define GEMM_VECTORS 4
+/* The narrow kernel's: vector registers, rows of a tile. */
+#define NARROW_REGISTERS 32
+#define NARROW_ROWS 14
 
 typedef float32x4_t vec;
 
@@ -45,6 +48,36 @@ static inline vec vec_at_most(vec v, vec high) {
 }
 static inline vec vec_where_negative(vec v, vec negative) {
   return vbslq_f32(vcltq_f32(v, vdupq_n_f32(0)), negative, v);
+}
+
+static inline void vec_turn4(vec rows[4]) {
+  float32x4x2_t low = vtrnq_f32(rows[0], rows[1]);
+  float32x4x2_t high = vtrnq_f32(rows[2], rows[3]);
+  for (size_t j = 0; j < 2; j++) {
+    rows[j] =
+        vcombine_f32(vget_low_f32(low.val[j]), vget_low_f32(high.val[j]));
+    rows[j + 2] =
+        vcombine_f32(vget_high_f32(low.val[j]), vget_high_f32(high.val[j]));
+  }
+}
+static inline void vec_transpose4(const float *source, size_t source_step,
+                                  float *target, size_t target_step) {
+  vec rows[4];
+  for (size_t i = 0; i < 4; i++)
+    rows[i] = vec_load(source + i * source_step);
+  vec_turn4(rows);
+  for (size_t i = 0; i < 4; i++)
+    vec_store(target + i * target_step, rows[i]);
+}
+static inline void vec_spread4(vec rows[4], float *target,
+                               size_t target_step) {
+  vec_turn4(rows);
+  for (size_t i = 0; i < 4; i++)
+    vec_store(target + i * target_step, rows[i]);
+}
+static inline void vec_interleave(vec a, vec b, vec *low, vec *high) {
+  *low = vzip1q_f32(a, b);
+  *high = vzip2q_f32(a, b);
 }
 
 #endif

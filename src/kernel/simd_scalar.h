@@ -10,6 +10,9 @@
 enum { LANES = 1 };
 #define GEMM_ROWS 4
 #define GEMM_VECTORS 4
+/* The narrow kernel's: vector registers, rows of a tile. */
+#define NARROW_REGISTERS 16
+#define NARROW_ROWS 6
 
 typedef float vec;
 
@@ -33,6 +36,21 @@ static inline vec vec_at_most(vec v, vec high) {
 }
 static inline vec vec_where_negative(vec v, vec negative) {
   return v < 0 ? negative : v;
+}
+
+static inline void vec_transpose4(const float *source, size_t source_step,
+                                  float *target, size_t target_step) {
+  for (size_t i = 0; i < 4; i++)
+    target[i * target_step] = source[i];
+}
+static inline void vec_spread4(vec rows[4], float *target,
+                               size_t target_step) {
+  for (size_t i = 0; i < 4; i++)
+    target[i] = rows[i];
+}
+static inline void vec_interleave(vec a, vec b, vec *low, vec *high) {
+  *low = a;
+  *high = b;
 }
 
 #endif

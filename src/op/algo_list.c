@@ -2,7 +2,10 @@
 #include "op/algo_rows.h"
 
 static const pph_algo *const list[] = {
+    &pph_algo_narrow,
+    &pph_algo_scatter,
     &pph_algo_gather,
+    &pph_algo_reference,
 };
 
 const pph_algo *const *pph_algo_list(size_t *count) {

@@ -1,0 +1,253 @@
+#include "op/conv_op.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "op/conv_desc.h"
+
+struct pph_conv_op {
+  pph_heap *heap;
+  pph_conv_spec spec; /* lengths are those of the last reshape */
+  pph_conv_desc desc;
+  float *owned_weights, *owned_bias, *slopes;
+  bool has_shape;
+  pph_algo_plan plan;
+  pph_algo_cost cost;
+};
+
+static pph_status copy_floats(pph_heap *heap, const float *source,
+                              size_t count, float **copy, pph_error *error) {
+  *copy = pph_heap_allocate(heap, count, sizeof(float));
+  if (!*copy)
+    return pph_fail_memory(error);
+  memcpy(*copy, source, count * sizeof(float));
+  return PPH_OK;
+}
+
+static pph_status set_weights(pph_conv_op *op, const pph_conv_weights *weights,
+                              size_t count, pph_error *error) {
+  pph_conv_spec *spec = &op->spec;
+  spec->weights = weights->weights;
+  spec->bias = weights->bias;
+  if (weights->borrowed)
+    return PPH_OK;
+  PPH_TRY(copy_floats(op->heap, weights->weights, count, &op->owned_weights,
+                      error));
+  spec->weights = op->owned_weights;
+  if (!weights->bias)
+    return PPH_OK;
+  PPH_TRY(copy_floats(op->heap, weights->bias,
+                      (size_t)spec->problem.out_channels, &op->owned_bias,
+                      error));
+  spec->bias = op->owned_bias;
+  return PPH_OK;
+}
+
+static pph_status set_activation(pph_conv_op *op, const pph_conv_desc *desc,
+                                 pph_error *error) {
+  pph_conv_spec *spec = &op->spec;
+  bool clamps = desc->activation == PPH_ACTIVATION_CLAMP;
+  spec->low = clamps ? desc->low : -INFINITY;
+  spec->high = clamps ? desc->high : INFINITY;
+  if (desc->activation != PPH_ACTIVATION_LEAKY_RELU &&
+      desc->activation != PPH_ACTIVATION_PRELU)
+    return PPH_OK;
+  size_t channels = (size_t)desc->out_channels;
+  op->slopes = pph_heap_allocate(op->heap, channels, sizeof(float));
+  if (!op->slopes)
+    return pph_fail_memory(error);
+  for (size_t i = 0; i < channels; i++)
+    op->slopes[i] = desc->activation == PPH_ACTIVATION_PRELU ? desc->slopes[i]
+                                                             : desc->slope;
+  spec->slopes = op->slopes;
+  op->desc.slopes = op->slopes;
+  return PPH_OK;
+}
+
+pph_status pph_conv_op_create(const pph_conv_desc *desc,
+                              const pph_conv_weights *weights, pph_heap *heap,
+                              pph_conv_op **op, pph_error *error) {
+  *op = NULL;
+  size_t count;
+  PPH_TRY(pph_conv_desc_check(desc, weights->transposed, &count, error));
+  if (!weights->weights)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
+                    "weights must not be NULL");
+  pph_conv_op *made = pph_heap_allocate_zeroed(heap, 1, sizeof *made);
+  if (!made)
+    return pph_fail_memory(error);
+  made->heap = heap;
+  made->desc = *desc;
+  pph_conv_desc_fill(desc, weights->transposed, &made->spec);
+  pph_status status = set_weights(made, weights, count, error);
+  if (status == PPH_OK)
+    status = set_activation(made, desc, error);
+  if (status != PPH_OK) {
+    pph_conv_op_destroy(made);
+    return status;
+  }
+  *op = made;
+  return PPH_OK;
+}
+
+static void drop_plan(pph_conv_op *op) {
+  if (op->plan.algo && op->plan.algo->release)
+    op->plan.algo->release(op->heap, &op->plan);
+  op->plan = (pph_algo_plan){0};
+  op->cost = (pph_algo_cost){0};
+  op->has_shape = false;
+}
+
+void pph_conv_op_destroy(pph_conv_op *op) {
+  if (!op)
+    return;
+  drop_plan(op);
+  pph_heap_release(op->heap, op->owned_weights);
+  pph_heap_release(op->heap, op->owned_bias);
+  pph_heap_release(op->heap, op->slopes);
+  pph_heap_release(op->heap, op);
+}
+
+/* "filtered" names every row "filtered.*" as well. */
+static bool is_named(const pph_algo *algo, const char *name) {
+  size_t length = strlen(name);
+  return strncmp(algo->name, name, length) == 0 &&
+         (algo->name[length] == 0 || algo->name[length] == '.');
+}
+
+static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
+                              pph_algo_cost *cost, pph_error *error) {
+  const pph_conv_desc *desc = &op->desc;
+  size_t count, least = SIZE_MAX;
+  const pph_algo *const *list = pph_algo_list(&count);
+  bool known = !desc->algorithm;
+  *chosen = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (desc->algorithm && !is_named(list[i], desc->algorithm))
+      continue;
+    known = true;
+    if (!pph_algo_allowed(list[i], &op->spec))
+      continue;
+    pph_algo_cost one = list[i]->cost(list[i], &op->spec);
+    least = one.packed_bytes < least ? one.packed_bytes : least;
+    if (one.packed_bytes > desc->weight_bytes ||
+        (*chosen && one.us >= cost->us))
+      continue;
+    *chosen = list[i];
+    *cost = one;
+  }
+  if (*chosen)
+    return PPH_OK;
+  if (least < SIZE_MAX)
+    return pph_fail(error, PPH_LIMIT_EXCEEDED, "pph_conv_desc",
+                    "packed weights take %zu bytes, weight_bytes is %llu",
+                    least, (unsigned long long)desc->weight_bytes);
+  if (!known)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
+                    "algorithm is \"%.32s\", which is unknown",
+                    desc->algorithm);
+  char text[256];
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
+                  "algorithm %.32s does not support %s at this accuracy",
+                  desc->algorithm ? desc->algorithm : "list",
+                  pph_problem_print(&op->spec.problem, text, sizeof text));
+}
+
+static bool same_shape(const pph_conv_op *op, int64_t batch,
+                       const int64_t *input) {
+  const pph_problem *problem = &op->spec.problem;
+  uint32_t axes = op->desc.axes;
+  bool same = op->has_shape && problem->batch == batch;
+  for (uint32_t i = 0; i < axes && same; i++)
+    same = problem->axes[PPH_PROBLEM_AXES - axes + i].input == input[i];
+  return same;
+}
+
+static pph_status make_plan(pph_conv_op *op, int64_t batch,
+                            const int64_t *input, pph_error *error) {
+  drop_plan(op);
+  PPH_TRY(pph_conv_desc_resolve(&op->desc, batch, input, &op->spec, error));
+  const pph_algo *algo;
+  pph_algo_cost cost;
+  PPH_TRY(choose_algo(op, &algo, &cost, error));
+  pph_algo_plan plan = {.algo = algo};
+  PPH_TRY(algo->prepare(algo, &op->spec, op->heap, &plan, error));
+  op->plan = plan;
+  op->cost = cost;
+  op->has_shape = true;
+  return PPH_OK;
+}
+
+pph_status pph_conv_op_reshape(pph_conv_op *op, int64_t batch,
+                               const int64_t *input, int64_t *output,
+                               size_t *workspace_bytes, pph_error *error) {
+  *workspace_bytes = 0;
+  memset(output, 0, op->desc.axes * sizeof *output);
+  if (!same_shape(op, batch, input))
+    PPH_TRY(make_plan(op, batch, input, error));
+  uint32_t axes = op->desc.axes;
+  for (uint32_t i = 0; i < axes; i++)
+    output[i] = op->spec.problem.axes[PPH_PROBLEM_AXES - axes + i].output;
+  *workspace_bytes = op->plan.thread_bytes * op->spec.threads;
+  return PPH_OK;
+}
+
+static pph_status check_tensors(const pph_conv_op *op,
+                                const pph_conv_tensors *tensors,
+                                pph_error *error) {
+  const char *where = "pph_conv_tensors";
+  if (!op->has_shape)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "no shape is set: call reshape first");
+  if (!tensors->input || !tensors->output ||
+      (op->spec.residual && !tensors->residual))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "input, output and (if desc.residual) residual must not "
+                    "be NULL");
+  size_t bytes = op->plan.thread_bytes;
+  if (bytes && (!tensors->workspace ||
+                (uintptr_t)tensors->workspace % PPH_ALIGNMENT))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "workspace must be %zu bytes, aligned to %d",
+                    bytes * op->spec.threads, PPH_ALIGNMENT);
+  return PPH_OK;
+}
+
+pph_status pph_conv_op_run(const pph_conv_op *op,
+                           const pph_conv_tensors *tensors, pph_error *error) {
+  PPH_TRY(check_tensors(op, tensors, error));
+  op->plan.algo->run(&op->plan, &op->spec, tensors);
+  return PPH_OK;
+}
+
+/* Input, weights and output, once each. */
+static double count_bytes(const pph_problem *problem) {
+  double input = (double)problem->batch * (double)problem->in_channels;
+  double output = (double)problem->batch * (double)problem->out_channels;
+  double weights = (double)problem->in_channels *
+                   (double)problem->out_channels / (double)problem->group;
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
+    input *= (double)problem->axes[i].input;
+    output *= (double)problem->axes[i].output;
+    weights *= (double)problem->axes[i].kernel;
+  }
+  return sizeof(float) * (input + output + weights);
+}
+
+pph_operator_info pph_conv_op_explain(const pph_conv_op *op) {
+  if (!op->has_shape)
+    return (pph_operator_info){0};
+  return (pph_operator_info){
+      .algorithm = op->plan.algo->name,
+      .kernel = op->plan.kernel,
+      .error_bound = op->plan.algo->error_bound,
+      .useful_flops = pph_problem_flops(&op->spec.problem),
+      .done_flops = op->cost.done_flops,
+      .moved_bytes = count_bytes(&op->spec.problem),
+      .estimated_us = op->cost.us,
+      .packed_bytes = op->cost.packed_bytes,
+      .workspace_bytes = op->plan.thread_bytes * op->spec.threads};
+}

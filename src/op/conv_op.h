@@ -1,0 +1,37 @@
+/* The operator behind conv_transpose.h and conv.h: one life cycle for ordinary
+   and transposed convolutions. */
+#ifndef PPH_OP_CONV_OP_H
+#define PPH_OP_CONV_OP_H
+
+#include "op/algo.h"
+
+typedef struct pph_conv_op pph_conv_op;
+
+/* The weights an operator is made from. */
+typedef struct pph_conv_weights {
+  bool transposed;
+  bool borrowed; /* weights and bias stay valid as long as the operator: they
+                    are not copied */
+  const float *weights, *bias;
+} pph_conv_weights;
+
+/* As pph_conv_transpose_create; memory comes from `heap`, which must outlive
+   the operator (desc->allocator is not looked at). */
+PPH_NODISCARD pph_status pph_conv_op_create(const pph_conv_desc *desc,
+                                            const pph_conv_weights *weights,
+                                            pph_heap *heap, pph_conv_op **op,
+                                            pph_error *error);
+void pph_conv_op_destroy(pph_conv_op *op);
+
+/* As pph_conv_transpose_reshape, _run and _explain. */
+PPH_NODISCARD pph_status pph_conv_op_reshape(pph_conv_op *op, int64_t batch,
+                                             const int64_t *input,
+                                             int64_t *output,
+                                             size_t *workspace_bytes,
+                                             pph_error *error);
+PPH_NODISCARD pph_status pph_conv_op_run(const pph_conv_op *op,
+                                         const pph_conv_tensors *tensors,
+                                         pph_error *error);
+pph_operator_info pph_conv_op_explain(const pph_conv_op *op);
+
+#endif

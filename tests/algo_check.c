@@ -1,0 +1,241 @@
+#include "algo_check.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "op/algo_rows.h"
+
+enum { GUARD = 64 };
+
+static uint32_t draw(uint32_t *state, uint32_t below) {
+  *state = *state * 1664525u + 1013904223u;
+  return (uint32_t)(((uint64_t)*state * below) >> 32);
+}
+
+/* `count` floats between guards of 64 bytes; freed by drop. */
+static float *take(size_t count) {
+  size_t bytes = (count * sizeof(float) + 63) / 64 * 64 + 2 * GUARD;
+  char *block = aligned_alloc(64, bytes);
+  assert_non_null(block);
+  memset(block, 0xab, bytes);
+  return (float *)(void *)(block + GUARD);
+}
+
+static void drop(float *values) {
+  if (values)
+    free((char *)values - GUARD);
+}
+
+static bool is_guarded(const float *values, size_t count) {
+  const unsigned char *before = (const unsigned char *)values - GUARD;
+  const unsigned char *after = (const unsigned char *)(values + count);
+  for (size_t i = 0; i < GUARD; i++)
+    if (before[i] != 0xab || after[i] != 0xab)
+      return false;
+  return true;
+}
+
+static float *fill(size_t count, uint32_t *state, bool integers) {
+  float *values = take(count);
+  for (size_t i = 0; i < count; i++)
+    values[i] = integers ? (float)draw(state, 9) - 4
+                         : (float)draw(state, 1u << 20) / (1 << 19) - 1;
+  return values;
+}
+
+typedef struct algo_data {
+  pph_conv_spec spec;
+  float *input, *weights, *bias, *slopes, *residual, *expected;
+  size_t outputs;
+} algo_data;
+
+static void make_data(const algo_case *test, pph_cpu cpu, algo_data *data) {
+  uint32_t state = test->seed;
+  bool integers = cpu == PPH_CPU_SCALAR;
+  pph_conv_spec *spec = &data->spec;
+  *spec = (pph_conv_spec){.input_channels_first = test->input_channels_first,
+                          .output_channels_first = test->output_channels_first,
+                          .residual = test->residual,
+                          .low = test->clamp ? -1 : -INFINITY,
+                          .high = test->clamp ? 2 : INFINITY,
+                          .accuracy = PPH_ACCURACY_EXACT,
+                          .cpu = cpu};
+  pph_problem *p = &spec->problem;
+  pph_error error;
+  if (pph_problem_parse(test->problem, p, &error) != PPH_OK)
+    fail_msg("%s: %s", test->problem, error.message);
+  size_t outs = (size_t)p->out_channels, inputs, weights;
+  inputs = (size_t)(p->batch * p->in_channels);
+  weights = (size_t)(p->in_channels / p->group) * outs;
+  data->outputs = (size_t)p->batch * outs;
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
+    inputs *= (size_t)p->axes[i].input;
+    weights *= (size_t)p->axes[i].kernel;
+    data->outputs *= (size_t)p->axes[i].output;
+  }
+  data->input = fill(inputs, &state, integers);
+  data->weights = fill(weights, &state, integers);
+  data->bias = test->bias ? fill(outs, &state, integers) : NULL;
+  data->slopes = test->slopes ? fill(outs, &state, integers) : NULL;
+  data->residual =
+      test->residual ? fill(data->outputs, &state, integers) : NULL;
+  spec->weights = data->weights;
+  spec->bias = data->bias;
+  spec->slopes = data->slopes;
+  data->expected = take(data->outputs);
+}
+
+static void drop_data(algo_data *data) {
+  drop(data->input);
+  drop(data->weights);
+  drop(data->bias);
+  drop(data->slopes);
+  drop(data->residual);
+  drop(data->expected);
+}
+
+static void run_algo(const pph_algo *algo, const algo_data *data,
+                     uint32_t threads, const char *name, float *output) {
+  pph_conv_spec spec = data->spec;
+  spec.threads = threads;
+  pph_heap heap;
+  pph_heap_init(&heap, NULL, 0);
+  pph_algo_plan plan = {.algo = algo};
+  pph_error error;
+  if (algo->prepare(algo, &spec, &heap, &plan, &error) != PPH_OK)
+    fail_msg("%s: %s", name, error.message);
+  assert_true(plan.thread_bytes <= 1 << 20);
+  assert_int_equal(plan.thread_bytes % 64, 0);
+  size_t floats = plan.thread_bytes / sizeof(float) * threads;
+  float *workspace = take(floats);
+  pph_thread_pool *pool = NULL;
+  if (threads > 1)
+    assert_int_equal(pph_thread_pool_create(threads, &pool, NULL), PPH_OK);
+  algo->run(&plan, &spec,
+            &(pph_conv_tensors){.input = data->input,
+                                .residual = data->residual,
+                                .output = output,
+                                .workspace = workspace,
+                                .pool = pool});
+  pph_thread_pool_destroy(pool);
+  if (!is_guarded(workspace, floats))
+    fail_msg("%s: touched outside the workspace", name);
+  drop(workspace);
+  if (algo->release)
+    algo->release(&heap, &plan);
+  assert_int_equal(heap.used, 0);
+}
+
+static void compare(const algo_data *data, const float *output,
+                    const char *name) {
+  if (!is_guarded(output, data->outputs))
+    fail_msg("%s: touched outside the output", name);
+  for (size_t i = 0; i < data->outputs; i++)
+    if (memcmp(&output[i], &data->expected[i], sizeof(float)) != 0 &&
+        !(output[i] == 0 && data->expected[i] == 0))
+      fail_msg("%s: element %zu is %.9g, not %.9g", name, i, (double)output[i],
+               (double)data->expected[i]);
+}
+
+static void check_level(const pph_algo *algo, const algo_case *test,
+                        const algo_data *data) {
+  for (uint32_t threads = 1; threads <= 3; threads += 2) {
+    char name[400];
+    snprintf(name, sizeof name,
+             "%s: %s, %s, seed %u, %u threads, first %d %d, bias %d, "
+             "residual %d, slopes %d, clamp %d",
+             algo->name, test->problem, pph_cpu_name(data->spec.cpu),
+             test->seed, threads, test->input_channels_first,
+             test->output_channels_first, test->bias, test->residual,
+             test->slopes, test->clamp);
+    float *output = take(data->outputs);
+    run_algo(algo, data, threads, name, output);
+    compare(data, output, name);
+    drop(output);
+  }
+}
+
+/* Levels that share the data: all with a fused multiply-add, or none. */
+static bool check_levels(const pph_algo *algo, const algo_case *test,
+                         const pph_cpu *levels, size_t count) {
+  bool supported = true;
+  algo_data data = {0};
+  for (size_t i = 0; i < count && supported; i++) {
+    if (pph_cpu_choose(levels[i]) != levels[i])
+      continue;
+    if (!data.expected) {
+      make_data(test, levels[i], &data);
+      run_algo(&pph_algo_reference, &data, 1, test->problem, data.expected);
+    }
+    data.spec.cpu = levels[i];
+    supported = algo->supports(algo, &data.spec);
+    if (supported)
+      check_level(algo, test, &data);
+  }
+  drop_data(&data);
+  return supported;
+}
+
+bool algo_check(const pph_algo *algo, const algo_case *test) {
+  static const pph_cpu levels[] = {PPH_CPU_SCALAR, PPH_CPU_AVX2, PPH_CPU_AVX512,
+                                   PPH_CPU_NEON};
+  return check_levels(algo, test, levels, 1) &&
+         check_levels(algo, test, levels + 1, 3);
+}
+
+/* 1 .. most, small ones more often. */
+static int64_t draw_length(uint32_t *state, int64_t most) {
+  uint32_t range = draw(state, (uint32_t)most) + 1;
+  return 1 + draw(state, range);
+}
+
+algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
+                           size_t size) {
+  uint32_t state = seed;
+  for (int i = 0; i < 4; i++)
+    draw(&state, 2);
+  algo_case test = {.problem = text, .seed = seed};
+  for (;;) {
+    bool transposed =
+        bounds->transposed && (!bounds->ordinary || draw(&state, 2) == 0);
+    int64_t v[2][7]; /* input kernel stride dilation begin end op */
+    for (int i = 0; i < 2; i++) {
+      bool there = i == 1 || bounds->axes == 2;
+      v[i][0] = there ? draw_length(&state, bounds->input) : 1;
+      v[i][1] = there ? draw_length(&state, bounds->kernel) : 1;
+      v[i][2] = there ? draw_length(&state, bounds->stride) : 1;
+      v[i][3] = there ? draw_length(&state, bounds->dilation) : 1;
+      int64_t span = (v[i][1] - 1) * v[i][3];
+      v[i][4] = there ? draw_length(&state, span + 2) - 1 : 0;
+      v[i][5] = there ? draw_length(&state, span + 2) - 1 : 0;
+      v[i][6] = there && transposed ? draw_length(&state, v[i][2]) - 1 : 0;
+    }
+    snprintf(text, size,
+             "%sf32 n%d g1 ci%d co%d i%dx%d k%dx%d s%dx%d d%dx%d "
+             "p%d,%d,%d,%d op%dx%d",
+             transposed ? "" : "conv ", (int)draw_length(&state, bounds->batch),
+             (int)draw_length(&state, bounds->in_channels),
+             (int)draw_length(&state, bounds->out_channels), (int)v[0][0],
+             (int)v[1][0], (int)v[0][1], (int)v[1][1], (int)v[0][2],
+             (int)v[1][2], (int)v[0][3], (int)v[1][3], (int)v[0][4],
+             (int)v[1][4], (int)v[0][5], (int)v[1][5], (int)v[0][6],
+             (int)v[1][6]);
+    uint32_t flags = draw(&state, 64);
+    test.input_channels_first = flags & 1;
+    test.output_channels_first = flags & 2;
+    test.bias = flags & 4;
+    test.residual = flags & 8;
+    test.slopes = flags & 16;
+    test.clamp = flags & 32;
+    pph_problem problem;
+    if (pph_problem_parse(text, &problem, NULL) == PPH_OK &&
+        problem.axes[1].output > 0 && problem.axes[2].output > 0)
+      return test;
+  }
+}
