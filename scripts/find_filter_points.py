@@ -25,8 +25,8 @@ from itertools import combinations
 INFINITY = None
 FILTERS = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (2, 3), (3, 3), (4, 3)]
 EIGHTHS = [Fraction(i, 8) for i in range(2, 25)]
-# Few points need no search: with 0, 1, -1 small integers stay exact.
-CHOSEN = {1: [INFINITY], 3: [Fraction(0), Fraction(1), INFINITY],
+# Not searched: with 0, 1, -1 small integers stay exact, and nothing is better.
+CHOSEN = {1: [INFINITY],
           4: [Fraction(0), Fraction(1), Fraction(-1), INFINITY]}
 
 
