@@ -13,8 +13,7 @@ enum {
   MAX_FLOATS = 256 * 1024,
   PRODUCT_FLOATS = 48 * 1024,
   PANEL_FLOATS = 112 * 1024,
-  MAX_BLOCKS = 4, /* tile blocks per panel B */
-  MAX_STRIDE = 64,
+  LARGE_PANEL_FLOATS = 208 * 1024, /* where weights do not stay in cache */
   STREAM_BYTES = 4 << 20,
   LINE_FLOATS = 16
 };
@@ -26,10 +25,16 @@ static const pph_axis *axis_of(const pph_conv_spec *spec, int axis) {
                                                          : PPH_WIDTH];
 }
 
-static void make_views(const pph_conv_spec *spec, pph_axis_view *views) {
-  for (int i = 0; i < PPH_FILTERED_AXES; i++)
+static void make_axes(const pph_conv_spec *spec, pph_filtered_plan *plan) {
+  for (int i = 0; i < PPH_FILTERED_AXES; i++) {
+    pph_axis_view *view = &plan->axes[i];
     pph_axis_view_make(axis_of(spec, i), spec->problem.transposed,
-                       PPH_FRAME_ALIGNED, &views[i]);
+                       PPH_FRAME_ALIGNED, view);
+    for (int64_t phase = 0; phase < view->output_step; phase++) {
+      pph_filtered_range *range = &plan->ranges[i][phase];
+      pph_axis_view_range(view, phase, &range->begin, &range->end);
+    }
+  }
 }
 
 /* The filter of a run of phases; false when there is none. */
@@ -65,6 +70,14 @@ static bool list_parts(pph_filter_id filter, pph_filtered_plan *plan) {
   return filtered;
 }
 
+/* Whether the weights do not stay in level 2. */
+static bool is_large(const pph_filtered_plan *plan,
+                     const pph_filtered_part *part) {
+  return 4.0 * (double)part->points * (double)plan->in_channels *
+             (double)part->columns >
+         (double)pph_cpu_cache2();
+}
+
 /* Rows of a GEMM call, and tiles at once. */
 static void shape_block(const pph_filtered_plan *plan,
                         pph_filtered_part *part) {
@@ -75,10 +88,12 @@ static void shape_block(const pph_filtered_plan *plan,
   size_t blocks = (part->tiles + most - 1) / most;
   part->rows = (uint32_t)((part->tiles + blocks - 1) / blocks);
   size_t panel = part->points * pph_filtered_panel(plan, part->rows);
-  size_t at_once = PANEL_FLOATS / panel;
-  at_once = at_once < MAX_BLOCKS ? at_once : MAX_BLOCKS;
-  at_once = at_once < blocks ? at_once : blocks;
-  part->block_tiles = part->rows * (at_once ? at_once : 1);
+  bool large = is_large(plan, part);
+  size_t at_once = (large ? LARGE_PANEL_FLOATS : PANEL_FLOATS) / panel;
+  size_t bound = PPH_FILTERED_MAX_TILES / part->rows;
+  at_once = at_once < 1 ? 1 : at_once < bound ? at_once : bound;
+  size_t passes = (blocks + at_once - 1) / at_once;
+  part->block_tiles = part->rows * ((blocks + passes - 1) / passes);
 }
 
 /* Columns of a group: whole lines of phases x if that is possible. */
@@ -87,7 +102,10 @@ static void shape_group(const pph_filtered_plan *plan,
   size_t step = plan->gemm->columns;
   size_t line = (size_t)part->runs[PPH_FILTERED_WIDTH].count *
                 plan->out_channels;
-  size_t most = PRODUCT_FLOATS / (part->points * part->block_tiles);
+  size_t tiles = part->points * part->block_tiles;
+  size_t left = MAX_FLOATS - tiles * (pph_filtered_panel(plan, 1) +
+                                      PPH_GEMM_CHUNK);
+  size_t most = (left < PRODUCT_FLOATS ? left : PRODUCT_FLOATS) / tiles;
   if (most >= line && line % step == 0)
     step = line;
   most = most / step * step;
@@ -97,12 +115,13 @@ static void shape_group(const pph_filtered_plan *plan,
                           plan->gemm->columns * plan->gemm->columns;
 }
 
-/* Enough blocks for all threads; columns are split where tiles are few. */
+/* Enough blocks for all threads; columns are split where tiles are few, or the
+   weights too large to be read often. */
 static void split_work(const pph_conv_spec *spec,
                        const pph_filtered_plan *plan,
                        pph_filtered_part *part) {
   size_t wanted = spec->threads > 1 ? 4 * (size_t)spec->threads : 1;
-  while (part->block_tiles > part->rows &&
+  while (!is_large(plan, part) && part->block_tiles > part->rows &&
          (part->tiles + part->block_tiles - 1) / part->block_tiles < wanted)
     part->block_tiles -= part->rows;
   size_t blocks = (part->tiles + part->block_tiles - 1) / part->block_tiles;
@@ -146,7 +165,7 @@ static void init_plan(const pph_conv_spec *spec, pph_filtered_plan *plan) {
   plan->in_channels = (size_t)p->in_channels;
   plan->out_channels = (size_t)p->out_channels;
   plan->images = (size_t)(p->batch * p->axes[PPH_DEPTH].input);
-  make_views(spec, plan->axes);
+  make_axes(spec, plan);
 }
 
 /* Support */
@@ -159,7 +178,7 @@ static bool is_plain(const pph_conv_spec *spec) {
   for (int i = 0; i < PPH_FILTERED_AXES; i++) {
     const pph_axis *axis = axis_of(spec, i);
     if (axis->dilation != 1 ||
-        axis->stride > (p->transposed ? MAX_STRIDE : 1))
+        axis->stride > (p->transposed ? PPH_FILTERED_MAX_STRIDE : 1))
       return false;
   }
   return flat && p->group == 1 && !spec->input_channels_first &&
@@ -172,8 +191,8 @@ static bool is_plain(const pph_conv_spec *spec) {
 static const int64_t least_line = 16;
 static const int64_t least_square[PPH_FILTER_COUNT] = {
     [PPH_FILTER_2_2] = 16, [PPH_FILTER_3_2] = 32, [PPH_FILTER_4_2] = 32,
-    [PPH_FILTER_5_2] = INT64_MAX, [PPH_FILTER_2_3] = 16,
-    [PPH_FILTER_3_3] = 32, [PPH_FILTER_4_3] = 16};
+    [PPH_FILTER_5_2] = 64, [PPH_FILTER_2_3] = 16, [PPH_FILTER_3_3] = 32,
+    [PPH_FILTER_4_3] = 16};
 
 /* Whether all outputs of these phases have at least so many taps inside. With
    none, what is left of the other inputs is no zero. */
@@ -347,6 +366,8 @@ static pph_status pack(const pph_conv_spec *spec, pph_heap *heap,
   plan->weights = pph_heap_allocate_zeroed(heap, floats, sizeof(float));
   if (!plan->weights)
     return pph_fail_memory(error);
+  plan->weight_floats = floats;
+  plan->fetch = floats * sizeof(float) > pph_cpu_cache2() / 2;
   for (size_t i = 0; i < plan->part_count; i++)
     pack_part(spec, plan, &plan->parts[i]);
   if (spec->bias)
@@ -430,13 +451,19 @@ static double cost_part(const pph_conv_spec *spec,
                                    part->rows);
   double columns = (double)pph_filtered_round(plan, part->columns);
   size_t rest = part->columns % plan->gemm->columns;
-  double us = pph_cost_gemm(
+  double products = pph_cost_gemm(
       spec->cpu, calls * (double)(part->columns / plan->gemm->columns),
       part->rows, plan->gemm->columns, depth);
   if (rest)
-    us += pph_cost_gemm(spec->cpu, calls, part->rows, (double)rest, depth);
+    products +=
+        pph_cost_gemm(spec->cpu, calls, part->rows, (double)rest, depth);
+  /* Weights are fetched while others are multiplied; what comes in single
+     panels comes slower than what is read at once. */
   double bytes = 4 * points * depth * columns;
-  us += 0.7 * pph_cost_memory(bytes * tiles / (double)part->block_tiles, bytes);
+  double reading = 1.6 * pph_cost_memory(
+                             bytes * tiles / (double)part->block_tiles, bytes);
+  double us = products > reading ? products + 0.2 * reading
+                                 : reading + 0.2 * products;
   size_t outputs = pph_filtered_outputs(part, 0) *
                    pph_filtered_outputs(part, 1);
   double in = transform_cycles(part, part->points) * depth / lanes + 40;

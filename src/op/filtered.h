@@ -31,10 +31,21 @@ typedef struct pph_filtered_part {
   size_t first_block, blocks;
 } pph_filtered_part;
 
-enum { PPH_FILTERED_MAX_PARTS = 16 };
+/* Bounds that keep plans small: more is not supported. */
+enum {
+  PPH_FILTERED_MAX_PARTS = 16,
+  PPH_FILTERED_MAX_STRIDE = 64,
+  PPH_FILTERED_MAX_TILES = 4 * PPH_GEMM_MAX_ROWS /* of a block */
+};
+
+/* The outputs of a phase that exist, see pph_axis_view_range. */
+typedef struct pph_filtered_range {
+  int64_t begin, end;
+} pph_filtered_range;
 
 typedef struct pph_filtered_plan {
   pph_axis_view axes[PPH_FILTERED_AXES];
+  pph_filtered_range ranges[PPH_FILTERED_AXES][PPH_FILTERED_MAX_STRIDE];
   const pph_kernel *gemm;
   pph_gemm_kernel run_gemm;
   pph_filter_in_kernel run_in;
@@ -44,6 +55,8 @@ typedef struct pph_filtered_plan {
   size_t blocks;
   size_t panel_floats; /* workspace: panels, then products */
   float *weights;      /* [group][point][column block] panels B */
+  size_t weight_floats;
+  bool fetch; /* they do not stay in cache */
   float *bias, *slopes; /* out_channels, once per phase x */
   size_t repeats;
   bool stream; /* the output is larger than caches, and made of whole lines */

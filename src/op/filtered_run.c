@@ -14,18 +14,19 @@ typedef struct filtered_run {
   bool stream;
 } filtered_run;
 
-/* A block of tiles times a chunk of groups. */
-typedef struct filtered_block {
-  const filtered_run *run;
-  const pph_filtered_part *part;
-  size_t first, count; /* tiles */
-  float *panels, *products;
-} filtered_block;
-
 /* A tile's picture and its first position. */
 typedef struct filtered_tile {
   int64_t image, at[PPH_FILTERED_AXES];
 } filtered_tile;
+
+/* A block of tiles times a chunk of groups. */
+typedef struct filtered_block {
+  const filtered_run *run;
+  const pph_filtered_part *part;
+  size_t count;
+  filtered_tile tiles[PPH_FILTERED_MAX_TILES];
+  float *panels, *products;
+} filtered_block;
 
 static filtered_tile find_tile(const pph_filtered_part *part, size_t index) {
   const size_t *lengths = part->lengths;
@@ -65,14 +66,14 @@ static void clip(int64_t begin, int64_t end, int64_t at, uint32_t length,
 
 /* Inputs */
 
-static void transform_tile(const filtered_block *block, size_t index,
-                           float *panel, size_t rows) {
+static void transform_tile(const filtered_block *block,
+                           const filtered_tile *tile, float *panel,
+                           size_t rows) {
   const pph_filtered_part *part = block->part;
   const pph_filtered_plan *plan = block->run->plan;
-  filtered_tile tile = find_tile(part, index);
   int64_t channels = (int64_t)plan->in_channels, at[2], input[2];
   for (int i = 0; i < PPH_FILTERED_AXES; i++) {
-    at[i] = tile.at[i] - part->runs[i].pad_begin;
+    at[i] = tile->at[i] - part->runs[i].pad_begin;
     input[i] = plan->axes[i].axis.input;
   }
   int64_t steps[2] = {input[1] * channels, channels};
@@ -83,7 +84,7 @@ static void transform_tile(const filtered_block *block, size_t index,
       .channels = plan->in_channels,
       .input = block->run->tensors->input,
       .offset =
-          ((tile.image * input[0] + at[0]) * input[1] + at[1]) * channels,
+          ((tile->image * input[0] + at[0]) * input[1] + at[1]) * channels,
       .row_step = steps[row],
       .column_step = steps[column],
       .panel = panel,
@@ -108,7 +109,7 @@ static void transform_tiles(const filtered_block *block) {
   for (size_t done = 0, rows; done < block->count; done += rows) {
     rows = next_rows(block, done);
     for (size_t i = 0; i < rows; i++)
-      transform_tile(block, block->first + done + i,
+      transform_tile(block, &block->tiles[done + i],
                      panel + i * PPH_GEMM_CHUNK, rows);
     panel += block->part->points *
              pph_filtered_panel(block->run->plan, rows);
@@ -122,7 +123,8 @@ typedef struct filtered_group {
   size_t begin, end, width;
 } filtered_group;
 
-/* One point: each panel B serves all tiles before the next one is read. */
+/* One point: each panel B serves all tiles before the next one is read, which
+   follows in memory: they fetch it meanwhile, each a part. */
 static void multiply_point(const filtered_block *block,
                            const filtered_group *group, size_t point,
                            const float *weights) {
@@ -133,6 +135,10 @@ static void multiply_point(const filtered_block *block,
     columns = columns < plan->gemm->columns ? columns : plan->gemm->columns;
     const float *panel = block->panels;
     float *products = block->products;
+    size_t width = pph_filtered_round(plan, columns);
+    const float *ahead = plan->fetch ? weights + depth * width : NULL;
+    if (ahead && ahead >= plan->weights + plan->weight_floats)
+      ahead = NULL;
     for (size_t done = 0, rows; done < block->count; done += rows) {
       rows = next_rows(block, done);
       size_t product = pph_filtered_products(group->width, rows);
@@ -143,11 +149,15 @@ static void multiply_point(const filtered_block *block,
           .a = panel + point * pph_filtered_panel(plan, rows),
           .b = weights,
           .c = products + point * product + column - group->begin,
-          .c_stride = group->width});
+          .c_stride = group->width,
+          .ahead = ahead,
+          .ahead_step = width * rows / block->count});
+      if (ahead)
+        ahead += depth * (width * rows / block->count);
       panel += points * pph_filtered_panel(plan, rows);
       products += points * product;
     }
-    weights += depth * pph_filtered_round(plan, columns);
+    weights += depth * width;
     column += columns;
   }
 }
@@ -165,20 +175,22 @@ static void multiply_group(const filtered_block *block,
 
 /* Outputs */
 
-/* Columns [begin, end) of one phase y, and the products of one tile. */
+/* Columns [begin, end) of one phase y and phases x from first to last, and the
+   products of one tile. */
 typedef struct filtered_piece {
   const filtered_block *block;
-  filtered_tile tile;
+  const filtered_tile *tile;
   size_t begin, end;
+  int64_t first[PPH_FILTERED_AXES], last[PPH_FILTERED_AXES];
   const float *products;
   size_t product_step;
 } filtered_piece;
 
 /* The phases (y, x) of a column. */
-static void find_phases(const filtered_piece *piece, size_t column,
+static void find_phases(const filtered_block *block, size_t column,
                         int64_t *phases) {
-  const pph_phase_run *runs = piece->block->part->runs;
-  size_t phase = column / piece->block->run->plan->out_channels;
+  const pph_phase_run *runs = block->part->runs;
+  size_t phase = column / block->run->plan->out_channels;
   size_t width = (size_t)runs[PPH_FILTERED_WIDTH].count;
   phases[PPH_FILTERED_HEIGHT] =
       runs[PPH_FILTERED_HEIGHT].first + (int64_t)(phase / width);
@@ -190,43 +202,42 @@ static void find_phases(const filtered_piece *piece, size_t column,
 static pph_filter_extent find_extent(const filtered_piece *piece,
                                      const int64_t *phases) {
   const pph_filtered_part *part = piece->block->part;
-  const pph_axis_view *axes = piece->block->run->plan->axes;
+  const pph_filtered_plan *plan = piece->block->run->plan;
   int row = row_axis(part), column = 1 - row;
+  const pph_filtered_range *rows = &plan->ranges[row][phases[row]];
+  const pph_filtered_range *columns = &plan->ranges[column][phases[column]];
   pph_filter_extent extent;
-  int64_t begin, end;
-  pph_axis_view_range(&axes[row], phases[row], &begin, &end);
-  clip(begin, end, piece->tile.at[row],
+  clip(rows->begin, rows->end, piece->tile->at[row],
        pph_filters[part->filters[row]].outputs, &extent.row_begin,
        &extent.row_end);
-  pph_axis_view_range(&axes[column], phases[column], &begin, &end);
-  clip(begin, end, piece->tile.at[column],
+  clip(columns->begin, columns->end, piece->tile->at[column],
        pph_filters[part->filters[column]].outputs, &extent.column_begin,
        &extent.column_end);
   return extent;
 }
 
 /* Offset of the tile's first output in that column, which may not exist. */
-static int64_t find_output(const filtered_piece *piece, const int64_t *phases,
-                           int64_t *steps) {
+static int64_t find_output(const filtered_piece *piece, int64_t *steps) {
   const pph_filtered_plan *plan = piece->block->run->plan;
   int64_t channels = (int64_t)plan->out_channels, o[2];
   for (int i = 0; i < PPH_FILTERED_AXES; i++) {
     const pph_axis_view *view = &plan->axes[i];
-    o[i] = piece->tile.at[i] * view->output_step + phases[i] - view->trim;
+    o[i] = piece->tile->at[i] * view->output_step + piece->first[i] -
+           view->trim;
   }
   int64_t height = plan->axes[0].axis.output, width = plan->axes[1].axis.output;
   steps[1] = plan->axes[1].output_step * channels;
   steps[0] = plan->axes[0].output_step * width * channels;
-  return ((piece->tile.image * height + o[0]) * width + o[1]) * channels +
+  return ((piece->tile->image * height + o[0]) * width + o[1]) * channels +
          (int64_t)piece->begin % channels;
 }
 
-static void store_piece(const filtered_piece *piece) {
+static void store_piece(const filtered_piece *piece,
+                        const pph_filter_extent *extent) {
   const filtered_run *run = piece->block->run;
   const pph_filtered_plan *plan = run->plan;
   const pph_filtered_part *part = piece->block->part;
-  int64_t phases[2], steps[2];
-  find_phases(piece, piece->begin, phases);
+  int64_t steps[2];
   int row = row_axis(part);
   size_t column = piece->begin % plan->out_channels;
   pph_epilogue epilogue = {
@@ -242,30 +253,27 @@ static void store_piece(const filtered_piece *piece) {
                             .sums = piece->products,
                             .point_step = piece->product_step,
                             .output = run->tensors->output,
-                            .offset = find_output(piece, phases, steps),
+                            .offset = find_output(piece, steps),
                             .row_step = steps[row],
                             .column_step = steps[1 - row],
-                            .extent = find_extent(piece, phases),
+                            .extent = *extent,
                             .epilogue = &epilogue};
   plan->run_out(&out);
 }
 
-static bool same_extent(const filtered_piece *piece) {
-  int64_t first[2], last[2];
-  find_phases(piece, piece->begin, first);
-  find_phases(piece, piece->end - 1, last);
-  if (first[PPH_FILTERED_WIDTH] == last[PPH_FILTERED_WIDTH])
-    return true;
-  pph_filter_extent a = find_extent(piece, first), b = find_extent(piece, last);
-  return a.row_begin == b.row_begin && a.row_end == b.row_end &&
-         a.column_begin == b.column_begin && a.column_end == b.column_end;
+static bool same_extent(const pph_filter_extent *a,
+                        const pph_filter_extent *b) {
+  return a->row_begin == b->row_begin && a->row_end == b->row_end &&
+         a->column_begin == b->column_begin && a->column_end == b->column_end;
 }
 
 /* Phases x lie together in the output. Where a tile has all of them, or the
    same ones, they are stored at once; else one by one. */
 static void store_phases(const filtered_piece *all) {
-  if (same_extent(all)) {
-    store_piece(all);
+  pph_filter_extent extent = find_extent(all, all->first);
+  pph_filter_extent last = find_extent(all, all->last);
+  if (same_extent(&extent, &last)) {
+    store_piece(all, &extent);
     return;
   }
   size_t channels = all->block->run->plan->out_channels;
@@ -274,7 +282,9 @@ static void store_phases(const filtered_piece *all) {
     piece.end = (piece.begin / channels + 1) * channels;
     piece.end = piece.end < all->end ? piece.end : all->end;
     piece.products = all->products + (piece.begin - all->begin);
-    store_piece(&piece);
+    find_phases(piece.block, piece.begin, piece.first);
+    extent = find_extent(&piece, piece.first);
+    store_piece(&piece, &extent);
   }
 }
 
@@ -283,18 +293,18 @@ static void store_columns(const filtered_block *block,
                           const filtered_group *group, size_t begin,
                           size_t end) {
   const float *products = block->products;
+  filtered_piece piece = {.block = block, .begin = begin, .end = end};
+  find_phases(block, begin, piece.first);
+  find_phases(block, end - 1, piece.last);
   for (size_t done = 0, rows; done < block->count; done += rows) {
     rows = next_rows(block, done);
-    size_t step = pph_filtered_products(group->width, rows);
-    for (size_t i = 0; i < rows; i++)
-      store_phases(&(filtered_piece){
-          .block = block,
-          .tile = find_tile(block->part, block->first + done + i),
-          .begin = begin,
-          .end = end,
-          .products = products + i * group->width + begin - group->begin,
-          .product_step = step});
-    products += block->part->points * step;
+    piece.product_step = pph_filtered_products(group->width, rows);
+    for (size_t i = 0; i < rows; i++) {
+      piece.tile = &block->tiles[done + i];
+      piece.products = products + i * group->width + begin - group->begin;
+      store_phases(&piece);
+    }
+    products += block->part->points * piece.product_step;
   }
 }
 
@@ -319,10 +329,15 @@ static void run_block(void *context, uint32_t worker, size_t index) {
     part++;
   index -= part->first_block;
   char *workspace = (char *)run->tensors->workspace;
-  filtered_block block = {.run = run, .part = part};
-  block.first = index / part->chunks * part->block_tiles;
-  size_t left = part->tiles - block.first;
-  block.count = left < part->block_tiles ? left : part->block_tiles;
+  filtered_block block;
+  block.run = run;
+  block.part = part;
+  size_t first = index / part->chunks * part->block_tiles;
+  block.count = part->tiles - first;
+  block.count = block.count < part->block_tiles ? block.count
+                                                : part->block_tiles;
+  for (size_t i = 0; i < block.count; i++)
+    block.tiles[i] = find_tile(part, first + i);
   block.panels = (float *)(void *)(workspace + worker * run->thread_bytes);
   block.products = block.panels + plan->panel_floats;
   transform_tiles(&block);
