@@ -3,6 +3,8 @@
 
 static const pph_algo *const list[] = {
     &pph_algo_gather,
+    &pph_algo_depthwise,
+    &pph_algo_grouped,
 };
 
 const pph_algo *const *pph_algo_list(size_t *count) {

@@ -5,5 +5,7 @@
 #include "op/algo.h"
 
 extern const pph_algo pph_algo_gather;
+extern const pph_algo pph_algo_depthwise;
+extern const pph_algo pph_algo_grouped;
 
 #endif
