@@ -35,6 +35,7 @@ typedef struct pph_channelwise_strip {
   size_t output_step; /* from one of `count` to the next */
   size_t phase_step;
   const pph_epilogue *epilogue; /* residual lies as the output does */
+  size_t ahead; /* how far before storing a line is fetched; 0: not at all */
   bool stream; /* past the caches: output and steps are multiples of 64 bytes,
                   channels of whole vectors */
   /* Grouped only. */

@@ -4,12 +4,15 @@
 #include "op/channelwise_plan.h"
 
 /* Floats: weights of one block's channels stay in level 1, what a block reads
-   and writes for one row in level 2. Outputs from STREAM_BYTES on would drive
-   everything else out of the caches, so they go past them. */
+   and writes for one row in level 2. The last level, of which others have
+   their share, keeps SHARE_BYTES; larger outputs go past the caches. Those
+   that level 2 does not keep are fetched AHEAD floats before they are stored:
+   a core waits for few lines at once, and that is what limits it. */
 enum {
   WEIGHT_FLOATS = 4 * 1024,
   ROW_FLOATS = 64 * 1024,
-  STREAM_BYTES = 4 * 1024 * 1024,
+  SHARE_BYTES = 48 * 1024 * 1024,
+  AHEAD = 1024,
   LINE_FLOATS = 16,
   PIECE_FLOATS = 4 * 1024 /* less is not worth another thread */
 };
@@ -27,6 +30,7 @@ typedef struct run_job {
   const pph_channelwise_plan *plan;
   const pph_conv_tensors *tensors;
   cut cut;
+  size_t ahead; /* as a strip's */
   bool stream;
 } run_job;
 
@@ -223,6 +227,7 @@ static output_row make_row(const run_job *job, size_t first_block) {
       .weight_block = plan->row_slots * plan->column_slots * unit,
       .output_step = (size_t)width->output_step * out_channels,
       .phase_step = out_channels,
+      .ahead = job->ahead,
       .stream = job->stream,
       .ins = plan->ins,
       .span = plan->span};
@@ -272,26 +277,29 @@ static void run_block(void *context, uint32_t worker, size_t number) {
   }
 }
 
-static bool is_streamed(const pph_conv_spec *spec,
-                        const pph_channelwise_plan *plan,
-                        const float *output) {
-  const pph_problem *p = &spec->problem;
+/* How the output is best stored. */
+static void choose_stores(run_job *job) {
+  const pph_problem *p = &job->spec->problem;
   double bytes = (double)sizeof(float) * p->batch * p->out_channels;
   for (int i = 0; i < PPH_PROBLEM_AXES; i++)
     bytes *= p->axes[i].output;
-  return !plan->picks && bytes >= STREAM_BYTES &&
-         p->out_channels % LINE_FLOATS == 0 &&
-         (uintptr_t)output % (LINE_FLOATS * sizeof(float)) == 0;
+  size_t share = pph_cpu_cache_last();
+  share = share < SHARE_BYTES ? share : SHARE_BYTES;
+  uintptr_t place = (uintptr_t)job->tensors->output;
+  job->stream = !job->plan->picks && bytes > (double)share &&
+                p->out_channels % LINE_FLOATS == 0 &&
+                place % (LINE_FLOATS * sizeof(float)) == 0;
+  job->ahead = bytes > (double)pph_cpu_cache2() / 2 ? AHEAD : 0;
 }
 
 void pph_channelwise_run(const pph_algo_plan *plan, const pph_conv_spec *spec,
                          const pph_conv_tensors *tensors) {
   const pph_channelwise_plan *state = plan->state;
   run_job job = {.spec = spec,
-             .plan = state,
-             .tensors = tensors,
-             .cut = make_cut(spec, state),
-             .stream = is_streamed(spec, state, tensors->output)};
+                 .plan = state,
+                 .tensors = tensors,
+                 .cut = make_cut(spec, state)};
+  choose_stores(&job);
   pph_algo_parallelize(tensors->pool, spec->threads,
                        (size_t)pieces(&job.cut), run_block, &job);
 }
