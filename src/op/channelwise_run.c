@@ -4,10 +4,11 @@
 #include "op/channelwise_plan.h"
 
 /* Floats: weights of one block's channels stay in level 1, what a block reads
-   and writes for one row in level 2. The last level, of which others have
-   their share, keeps SHARE_BYTES; larger outputs go past the caches. Those
-   that level 2 does not keep are fetched AHEAD floats before they are stored:
-   a core waits for few lines at once, and that is what limits it. */
+   and writes for one row in level 2. Outputs that level 2 does not keep are
+   fetched AHEAD floats before they are stored: a core waits for few lines at
+   once, and that is what limits it. The last level, of which others have their
+   share, keeps SHARE_BYTES; larger outputs go past the caches where a vector
+   is a line (half lines take three times as long). */
 enum {
   WEIGHT_FLOATS = 4 * 1024,
   ROW_FLOATS = 64 * 1024,
@@ -286,7 +287,8 @@ static void choose_stores(run_job *job) {
   size_t share = pph_cpu_cache_last();
   share = share < SHARE_BYTES ? share : SHARE_BYTES;
   uintptr_t place = (uintptr_t)job->tensors->output;
-  job->stream = !job->plan->picks && bytes > (double)share &&
+  job->stream = job->plan->kernel->lanes == LINE_FLOATS &&
+                !job->plan->picks && bytes > (double)share &&
                 p->out_channels % LINE_FLOATS == 0 &&
                 place % (LINE_FLOATS * sizeof(float)) == 0;
   job->ahead = bytes > (double)pph_cpu_cache2() / 2 ? AHEAD : 0;
