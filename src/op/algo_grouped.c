@@ -11,8 +11,15 @@ static bool supports(const pph_algo *algo, const pph_conv_spec *spec) {
          pph_channelwise_supports(spec);
 }
 
+/* One operation picks out of one or two vectors; gathering from memory takes
+   as many as there are lanes, but one input serves several multiply-adds. */
 static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
-  return pph_channelwise_cost(spec, 1);
+  const pph_problem *p = &spec->problem;
+  double lanes = pph_kernel_find("f32_grouped", spec->cpu)->lanes;
+  double ins = (double)(p->in_channels / p->group);
+  double outs = (double)(p->out_channels / p->group);
+  bool gathered = lanes / outs * ins > 2 * lanes;
+  return pph_channelwise_cost(spec, gathered ? lanes / 2 : 1);
 }
 
 static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,

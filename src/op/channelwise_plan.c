@@ -212,11 +212,11 @@ void pph_channelwise_release(pph_heap *heap, pph_algo_plan *plan) {
 }
 
 /* Multiply-adds go at two a cycle, as the operations of picking do; a vector
-   of the output takes about CYCLES more to finish and store. At the borders
+   of the output takes some more to finish and store. At the borders
    pixels are computed alone, each multiply-add waiting for the one before. */
 pph_algo_cost pph_channelwise_cost(const pph_conv_spec *spec, double picking) {
   const pph_problem *p = &spec->problem;
-  const double store = 1.5, edge = 12, call = 40;
+  const double store = 3, edge = 12, call = 40;
   double lanes = pph_kernel_find("f32_depthwise", spec->cpu)->lanes;
   pph_axis_view axes[PPH_PROBLEM_AXES];
   make_axes(spec, axes);
