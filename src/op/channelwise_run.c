@@ -15,7 +15,7 @@ enum {
   SHARE_BYTES = 48 * 1024 * 1024,
   AHEAD = 1024,
   LINE_FLOATS = 16,
-  PIECE_FLOATS = 4 * 1024 /* less is not worth another thread */
+  PIECE_FLOATS = 16 * 1024 /* less is not worth another thread */
 };
 
 /* How the output is cut. Lengths of one piece: channel blocks, rows q of the
