@@ -68,16 +68,15 @@ static int64_t tap(const pph_problem *p, int axis, int64_t k) {
   return p->transposed ? p->axes[axis].kernel - 1 - k : k;
 }
 
-static float add_pixel(const op_case *c, float sum, int64_t pixel,
-                       int64_t taps, int64_t o) {
+static float add_pixel(const op_case *c, float sum, int64_t pixel, int64_t taps,
+                       int64_t o) {
   const pph_problem *p = &c->spec.problem;
   int64_t ins = p->in_channels / p->group, outs = p->out_channels / p->group;
   int64_t kernel = p->axes[PPH_HEIGHT].kernel * p->axes[PPH_WIDTH].kernel;
   for (int64_t i = 0; i < ins; i++) {
     int64_t in = o / outs * ins + i;
     int64_t w = p->transposed ? in * outs + o % outs : o * ins + i;
-    sum = multiply_add(c->spec.cpu,
-                       c->input.data[pixel * p->in_channels + in],
+    sum = multiply_add(c->spec.cpu, c->input.data[pixel * p->in_channels + in],
                        c->weights.data[w * kernel + taps], sum);
   }
   return sum;
@@ -143,8 +142,8 @@ static void make_case(op_case *c, const char *text, uint64_t seed) {
   size_t kernel =
       (size_t)(p->axes[PPH_HEIGHT].kernel * p->axes[PPH_WIDTH].kernel);
   c->input = fill(count_pixels(p, false) * (size_t)p->in_channels, &random);
-  c->weights = fill((size_t)(p->in_channels / p->group * p->out_channels) *
-                        kernel, &random);
+  c->weights = fill(
+      (size_t)(p->in_channels / p->group * p->out_channels) * kernel, &random);
   c->bias = fill((size_t)p->out_channels, &random);
   c->slopes = fill((size_t)p->out_channels, &random);
   c->residual = fill(outputs, &random);
@@ -161,7 +160,7 @@ static void make_case(op_case *c, const char *text, uint64_t seed) {
 }
 
 static void free_case(op_case *c) {
-  guarded *all[] = {&c->input, &c->weights, &c->bias,
+  guarded *all[] = {&c->input,  &c->weights,  &c->bias,
                     &c->slopes, &c->residual, &c->output};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     unguard(all[i]);
@@ -179,9 +178,8 @@ static void run_case(const pph_algo *algo, op_case *c, pph_thread_pool *pool) {
   memset(c->output.data, 0xff, c->output.count * sizeof(float));
   algo->run(&plan, &c->spec,
             &(pph_conv_tensors){.input = c->input.data,
-                                .residual = c->spec.residual
-                                                ? c->residual.data
-                                                : NULL,
+                                .residual =
+                                    c->spec.residual ? c->residual.data : NULL,
                                 .output = c->output.data,
                                 .workspace = workspace,
                                 .pool = pool});
@@ -243,19 +241,18 @@ static void random_axes(test_random *random, bool transposed, char *text,
     pad[i] = one ? 0 : test_random_range(random, 0, k[i]);
     pad[i + 2] = one ? 0 : test_random_range(random, 0, k[i]);
   }
-  int length = snprintf(
-      text, size, "i%dx%d k%dx%d s%dx%d d%dx%d p%d,%d,%d,%d",
-      flat ? 1 : (int)test_random_range(random, 1, 9),
-      (int)test_random_range(random, 1, 24), (int)k[0], (int)k[1], (int)s[0],
-      (int)s[1], (int)d[0], (int)d[1], (int)pad[0], (int)pad[1], (int)pad[2],
-      (int)pad[3]);
+  int length = snprintf(text, size, "i%dx%d k%dx%d s%dx%d d%dx%d p%d,%d,%d,%d",
+                        flat ? 1 : (int)test_random_range(random, 1, 9),
+                        (int)test_random_range(random, 1, 24), (int)k[0],
+                        (int)k[1], (int)s[0], (int)s[1], (int)d[0], (int)d[1],
+                        (int)pad[0], (int)pad[1], (int)pad[2], (int)pad[3]);
   if (transposed)
     snprintf(text + length, size - (size_t)length, " op%dx%d", (int)op[0],
              (int)op[1]);
 }
 
-void op_case_random(const op_case_range *range, test_random *random,
-                    char *text, size_t size) {
+void op_case_random(const op_case_range *range, test_random *random, char *text,
+                    size_t size) {
   for (;;) {
     bool transposed = test_random_range(random, 0, 1);
     int64_t group = test_random_range(random, 1, range->groups);

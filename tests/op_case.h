@@ -17,7 +17,7 @@ typedef struct op_case_range {
 void op_case_check(const pph_algo *algo, const char *text, uint64_t seed);
 
 /* A random descriptor that resolves to outputs of at least one element. */
-void op_case_random(const op_case_range *range, test_random *random,
-                    char *text, size_t size);
+void op_case_random(const op_case_range *range, test_random *random, char *text,
+                    size_t size);
 
 #endif

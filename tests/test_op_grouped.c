@@ -28,9 +28,9 @@ static void test_random_problems(void **state) {
   test_random random = {test_seed("grouped")};
   for (int i = 0; i < 150; i++) {
     char text[256];
-    op_case_random(&(op_case_range){.groups = 10, .ins = 12, .outs = 12,
-                                    .equal = i % 2},
-                   &random, text, sizeof text);
+    op_case_random(
+        &(op_case_range){.groups = 10, .ins = 12, .outs = 12, .equal = i % 2},
+        &random, text, sizeof text);
     op_case_check(&pph_algo_grouped, text, test_random_next(&random));
   }
 }

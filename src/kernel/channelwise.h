@@ -24,10 +24,10 @@ typedef struct pph_channelwise_pick {
 /* Distances are in floats. */
 typedef struct pph_channelwise_strip {
   size_t count, phases, channels;
-  size_t rows, taps; /* 0 of either: the epilogue of 0 */
+  size_t rows, taps;  /* 0 of either: the epilogue of 0 */
   const float *input; /* what the first tap of the first output reads: its
                          channel 0 (grouped), that of the output (depthwise) */
-  size_t pixel_step; /* from what an output reads to the next one's */
+  size_t pixel_step;  /* from what an output reads to the next one's */
   size_t tap_step, row_step;
   const float *weights;
   size_t weight_block, weight_row, weight_tap;
@@ -36,11 +36,11 @@ typedef struct pph_channelwise_strip {
   size_t phase_step;
   const pph_epilogue *epilogue; /* residual lies as the output does */
   size_t ahead; /* how far before storing a line is fetched; 0: not at all */
-  bool stream; /* past the caches: output and steps are multiples of 64 bytes,
-                  channels of whole vectors */
+  bool stream;  /* past the caches: output and steps are multiples of 64 bytes,
+                   channels of whole vectors */
   /* Grouped only. */
-  size_t ins; /* input channels of a group */
-  size_t span; /* the largest of picks */
+  size_t ins;                        /* input channels of a group */
+  size_t span;                       /* the largest of picks */
   const pph_channelwise_pick *picks; /* per block */
   const int32_t *index;              /* per block ins * LANES */
 } pph_channelwise_strip;

@@ -7,8 +7,7 @@ enum { MAX_INS = 32 };
 
 static bool supports(const pph_algo *algo, const pph_conv_spec *spec) {
   const pph_problem *p = &spec->problem;
-  return p->in_channels / p->group <= MAX_INS &&
-         pph_channelwise_supports(spec);
+  return p->in_channels / p->group <= MAX_INS && pph_channelwise_supports(spec);
 }
 
 /* One operation picks out of one or two vectors; gathering from memory takes

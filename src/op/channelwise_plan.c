@@ -30,18 +30,16 @@ size_t pph_channelwise_packed(const pph_conv_spec *spec) {
   size_t lanes = pph_kernel_find("f32_depthwise", spec->cpu)->lanes;
   size_t blocks = ((size_t)p->out_channels + lanes - 1) / lanes;
   size_t count = (size_t)(p->in_channels / p->group);
-  bool fits = pph_checked_mul(count, (size_t)p->axes[PPH_HEIGHT].kernel,
-                              &count) &&
-              pph_checked_mul(count, (size_t)p->axes[PPH_WIDTH].kernel,
-                              &count) &&
-              pph_checked_mul(count, blocks * lanes, &count) &&
-              count <= SIZE_MAX / sizeof(float);
+  bool fits =
+      pph_checked_mul(count, (size_t)p->axes[PPH_HEIGHT].kernel, &count) &&
+      pph_checked_mul(count, (size_t)p->axes[PPH_WIDTH].kernel, &count) &&
+      pph_checked_mul(count, blocks * lanes, &count) &&
+      count <= SIZE_MAX / sizeof(float);
   return fits ? count : 0;
 }
 
 /* Where all of a part is there and reads nothing but the input. */
-static void find_inside(const pph_axis_view *view,
-                        pph_channelwise_part *part) {
+static void find_inside(const pph_axis_view *view, pph_channelwise_part *part) {
   const pph_phase_run *run = &part->run;
   int64_t begin = 0, end = view->length;
   for (int64_t p = 0; p < run->count; p++) {
@@ -236,8 +234,8 @@ pph_algo_cost pph_channelwise_cost(const pph_conv_spec *spec, double picking) {
   double cycles = vectors * (taps / 2 * (1 + picking) + store) +
                   edges * (blocks * (taps + edge) + call) +
                   images * rows * call * width->output_step;
-  double in_bytes = 4 * images * height->axis.input * width->axis.input *
-                    p->in_channels;
+  double in_bytes =
+      4 * images * height->axis.input * width->axis.input * p->in_channels;
   double bytes = in_bytes + 4 * pixels * p->out_channels;
   pph_algo_cost cost = {.done_flops = 2 * vectors * lanes * taps};
   cost.packed_bytes = 4 * pph_channelwise_packed(spec);

@@ -75,9 +75,8 @@ static cut make_cut(const pph_conv_spec *spec,
   split(height->length, pph_ceil_div(target, pieces(&c)), 1, &c.rows,
         &c.row_pieces);
   if (pieces(&c) < target)
-    split(width->length,
-          c.column_pieces * pph_ceil_div(target, pieces(&c)), 16, &c.columns,
-          &c.column_pieces);
+    split(width->length, c.column_pieces * pph_ceil_div(target, pieces(&c)), 16,
+          &c.columns, &c.column_pieces);
   if (pieces(&c) < target)
     split((int64_t)plan->blocks,
           c.block_pieces * pph_ceil_div(target, pieces(&c)),
@@ -111,10 +110,10 @@ static void run_strip(const run_job *job, const output_row *row,
     return;
   pph_channelwise_strip strip = row->strip;
   pph_epilogue epilogue = row->epilogue;
-  int64_t column = piece.q * width->input_step + piece.u * run->tap_step -
-                   run->pad_begin;
-  int64_t out = piece.q * width->output_step + run->first + piece.phase -
-                width->trim;
+  int64_t column =
+      piece.q * width->input_step + piece.u * run->tap_step - run->pad_begin;
+  int64_t out =
+      piece.q * width->output_step + run->first + piece.phase - width->trim;
   strip.count = (size_t)piece.count;
   strip.phases = (size_t)piece.phases;
   strip.taps = (size_t)piece.taps;
@@ -124,9 +123,9 @@ static void run_strip(const run_job *job, const output_row *row,
   strip.tap_step *= (size_t)run->tap_step;
   size_t unit = plan->ins * plan->kernel->lanes;
   strip.weight_tap = (size_t)run->count * unit;
-  strip.weights = row->weights +
-                  (piece.part->slot + (size_t)(piece.u * run->count +
-                                               piece.phase)) * unit;
+  strip.weights =
+      row->weights +
+      (piece.part->slot + (size_t)(piece.u * run->count + piece.phase)) * unit;
   ptrdiff_t at = out * job->spec->problem.out_channels;
   strip.output = row->output + at;
   epilogue.residual = row->residual ? row->residual + at : NULL;
@@ -152,8 +151,7 @@ static void run_edge(const run_job *job, const output_row *row,
           pph_floor_div(width->axis.input - 1 - first, run->tap_step) + 1);
       int64_t taps = pph_max_i64(0, u_end - u);
       if (q >= from && q < to)
-        run_strip(job, row,
-                  (row_piece){part, p, 1, q, 1, taps ? u : 0, taps});
+        run_strip(job, row, (row_piece){part, p, 1, q, 1, taps ? u : 0, taps});
     }
 }
 
@@ -166,8 +164,9 @@ static void run_columns(const run_job *job, const output_row *row,
     int64_t inside_end = pph_min_i64(end, part->inside_end);
     inside_end = pph_max_i64(inside, inside_end);
     run_edge(job, row, part, begin, inside);
-    run_strip(job, row, (row_piece){part, 0, part->run.count, inside,
-                                inside_end - inside, 0, part->run.taps});
+    run_strip(job, row,
+              (row_piece){part, 0, part->run.count, inside, inside_end - inside,
+                          0, part->run.taps});
     run_edge(job, row, part, inside_end, end);
   }
 }
@@ -262,8 +261,8 @@ static void run_block(void *context, uint32_t worker, size_t number) {
   n /= c->row_pieces;
   size_t block = (size_t)(n % c->block_pieces * c->blocks);
   int64_t image = n / c->block_pieces;
-  int64_t column_end = pph_min_i64(column + c->columns,
-                                   job->plan->axes[PPH_WIDTH].length);
+  int64_t column_end =
+      pph_min_i64(column + c->columns, job->plan->axes[PPH_WIDTH].length);
   int64_t end = pph_min_i64(first + c->rows, height->length);
   output_row row = make_row(job, block);
   for (int64_t q = first; q < end; q++)
@@ -287,9 +286,8 @@ static void choose_stores(run_job *job) {
   size_t share = pph_cpu_cache_last();
   share = share < SHARE_BYTES ? share : SHARE_BYTES;
   uintptr_t place = (uintptr_t)job->tensors->output;
-  job->stream = job->plan->kernel->lanes == LINE_FLOATS &&
-                !job->plan->picks && bytes > (double)share &&
-                p->out_channels % LINE_FLOATS == 0 &&
+  job->stream = job->plan->kernel->lanes == LINE_FLOATS && !job->plan->picks &&
+                bytes > (double)share && p->out_channels % LINE_FLOATS == 0 &&
                 place % (LINE_FLOATS * sizeof(float)) == 0;
   job->ahead = bytes > (double)pph_cpu_cache2() / 2 ? AHEAD : 0;
 }
@@ -302,6 +300,6 @@ void pph_channelwise_run(const pph_algo_plan *plan, const pph_conv_spec *spec,
                  .tensors = tensors,
                  .cut = make_cut(spec, state)};
   choose_stores(&job);
-  pph_algo_parallelize(tensors->pool, spec->threads,
-                       (size_t)pieces(&job.cut), run_block, &job);
+  pph_algo_parallelize(tensors->pool, spec->threads, (size_t)pieces(&job.cut),
+                       run_block, &job);
 }
