@@ -2,8 +2,8 @@
 #include "op/algo_rows.h"
 #include "op_case.h"
 
-/* Groups that fill vectors and that straddle them; inputs picked from one
-   vector, from two, and from memory; multipliers; borders. */
+/* Groups that fill vectors and that straddle them, vectors of one group; inputs
+   picked from one vector, from two, and from memory; multipliers; borders. */
 static const char *const texts[] = {
     "f32 n1 g16 ci32 co32 i5x9 k4x4 s2x2 d1x1 p1,1,1,1 op0x0",
     "f32 n1 g11 ci33 co33 i5x9 k3x3 s2x2 d1x1 p1,1,1,1 op1x1",
@@ -15,6 +15,8 @@ static const char *const texts[] = {
     "conv f32 n1 g9 ci108 co45 i5x17 k3x3 s1x1 d1x1 p1,1,1,1",
     "conv f32 n1 g24 ci96 co24 i5x17 k1x1 s1x1 d1x1 p0,0,0,0",
     "conv f32 n1 g16 ci16 co32 i5x17 k5x5 s1x1 d1x1 p2,2,2,2",
+    "conv f32 n1 g2 ci8 co64 i5x17 k3x3 s1x1 d1x1 p1,1,1,1",
+    "f32 n1 g3 ci30 co48 i5x17 k4x4 s2x2 d1x1 p1,1,1,1 op0x0",
     "conv f32 n1 g2 ci8 co80 i5x17 k3x3 s1x1 d2x1 p1,1,1,1",
 };
 

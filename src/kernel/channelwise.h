@@ -16,7 +16,8 @@
 #include "kernel/epilogue.h"
 
 /* Which inputs a block of a grouped convolution reads: lane l of in-group
-   channel i takes input[base + index[i * LANES + l]], every index < span. */
+   channel i takes input[base + index[i * LANES + l]], every index < span.
+   Without an index all lanes take input[base + i]. */
 typedef struct pph_channelwise_pick {
   size_t base, span;
 } pph_channelwise_pick;
@@ -42,7 +43,7 @@ typedef struct pph_channelwise_strip {
   size_t ins;                        /* input channels of a group */
   size_t span;                       /* the largest of picks */
   const pph_channelwise_pick *picks; /* per block */
-  const int32_t *index;              /* per block ins * LANES */
+  const int32_t *index;              /* per block ins * LANES, or NULL */
 } pph_channelwise_strip;
 
 /* Per element one chain of fused multiply-adds from 0 over rows, taps and

@@ -10,15 +10,16 @@ static bool supports(const pph_algo *algo, const pph_conv_spec *spec) {
   return p->in_channels / p->group <= MAX_INS && pph_channelwise_supports(spec);
 }
 
-/* One operation picks out of one or two vectors; gathering from memory takes
-   as many as there are lanes, but one input serves several multiply-adds. */
+/* A block of one group loads its inputs for all lanes at once; one operation
+   picks out of one or two vectors; gathering from memory takes as many as there
+   are lanes, but one input serves several multiply-adds. */
 static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   const pph_problem *p = &spec->problem;
-  double lanes = pph_kernel_find("f32_grouped", spec->cpu)->lanes;
-  double ins = (double)(p->in_channels / p->group);
-  double outs = (double)(p->out_channels / p->group);
-  bool gathered = lanes / outs * ins > 2 * lanes;
-  return pph_channelwise_cost(spec, gathered ? lanes / 2 : 1);
+  int64_t lanes = pph_kernel_find("f32_grouped", spec->cpu)->lanes;
+  int64_t ins = p->in_channels / p->group, outs = p->out_channels / p->group;
+  bool gathered = lanes * ins > 2 * lanes * outs;
+  double picking = outs % lanes == 0 ? 0.3 : gathered ? (double)lanes / 2 : 1;
+  return pph_channelwise_cost(spec, picking);
 }
 
 static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,

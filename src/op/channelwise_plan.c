@@ -140,7 +140,7 @@ static void make_picks(const pph_conv_spec *spec, pph_channelwise_plan *plan) {
     pph_channelwise_pick pick = {group * plan->ins, groups * plan->ins};
     plan->picks[block] = pick;
     plan->span = pick.span > plan->span ? pick.span : plan->span;
-    for (size_t in = 0; in < plan->ins; in++)
+    for (size_t in = 0; plan->index && in < plan->ins; in++)
       for (size_t lane = 0; lane < lanes; lane++) {
         size_t c = first + lane;
         size_t from = c < end ? (c / outs - group) * plan->ins + in : 0;
@@ -149,8 +149,9 @@ static void make_picks(const pph_conv_spec *spec, pph_channelwise_plan *plan) {
   }
 }
 
-static bool allocate(const pph_conv_spec *spec, pph_heap *heap, bool grouped,
+static bool allocate(const pph_conv_spec *spec, pph_heap *heap,
                      pph_channelwise_plan *plan) {
+  const pph_problem *p = &spec->problem;
   size_t lanes = plan->kernel->lanes;
   plan->rows = pph_heap_allocate(
       heap, (size_t)plan->axes[PPH_HEIGHT].output_step, sizeof *plan->rows);
@@ -158,13 +159,15 @@ static bool allocate(const pph_conv_spec *spec, pph_heap *heap, bool grouped,
       heap, (size_t)plan->axes[PPH_WIDTH].output_step, sizeof *plan->columns);
   plan->weights = pph_heap_allocate(heap, pph_channelwise_packed(spec),
                                     sizeof *plan->weights);
-  if (grouped) {
-    plan->picks = pph_heap_allocate(heap, plan->blocks, sizeof *plan->picks);
-    plan->index = pph_heap_allocate(heap, plan->blocks * plan->ins * lanes,
-                                    sizeof *plan->index);
-  }
-  return plan->rows && plan->columns && plan->weights &&
-         (!grouped || (plan->picks && plan->index));
+  bool complete = plan->rows && plan->columns && plan->weights;
+  if (!complete || plan->kernel->family != PPH_KERNEL_GROUPED)
+    return complete;
+  plan->picks = pph_heap_allocate(heap, plan->blocks, sizeof *plan->picks);
+  if ((size_t)(p->out_channels / p->group) % lanes == 0)
+    return plan->picks;
+  plan->index = pph_heap_allocate(heap, plan->blocks * plan->ins * lanes,
+                                  sizeof *plan->index);
+  return plan->picks && plan->index;
 }
 
 pph_status pph_channelwise_prepare(const pph_conv_spec *spec, const char *stem,
@@ -182,8 +185,7 @@ pph_status pph_channelwise_prepare(const pph_conv_spec *spec, const char *stem,
   state->ins = (size_t)(p->in_channels / p->group);
   state->blocks = ((size_t)p->out_channels + state->kernel->lanes - 1) /
                   state->kernel->lanes;
-  bool grouped = state->kernel->family == PPH_KERNEL_GROUPED;
-  if (!allocate(spec, heap, grouped, state)) {
+  if (!allocate(spec, heap, state)) {
     pph_channelwise_release(heap, plan);
     return pph_fail_memory(error);
   }
@@ -193,7 +195,7 @@ pph_status pph_channelwise_prepare(const pph_conv_spec *spec, const char *stem,
   state->column_parts =
       (size_t)pph_axis_view_count_runs(&state->axes[PPH_WIDTH], INT64_MAX);
   pack_weights(spec, state);
-  if (grouped)
+  if (state->picks)
     make_picks(spec, state);
   return PPH_OK;
 }
@@ -209,12 +211,13 @@ void pph_channelwise_release(pph_heap *heap, pph_algo_plan *plan) {
   plan->state = NULL;
 }
 
-/* Multiply-adds go at two a cycle, as the operations of picking do; a vector
-   of the output takes some more to finish and store. At the borders
-   pixels are computed alone, each multiply-add waiting for the one before. */
+/* Multiply-adds go at nearly two a cycle (weights come from level 1), the
+   operations of picking as well; a vector of the output takes some more to
+   finish and store. At the borders pixels are computed alone, each multiply-add
+   waiting for the one before. */
 pph_algo_cost pph_channelwise_cost(const pph_conv_spec *spec, double picking) {
   const pph_problem *p = &spec->problem;
-  const double store = 3, edge = 12, call = 40;
+  const double work = 1.2, store = 3, edge = 12, call = 40;
   double lanes = pph_kernel_find("f32_depthwise", spec->cpu)->lanes;
   pph_axis_view axes[PPH_PROBLEM_AXES];
   make_axes(spec, axes);
@@ -231,7 +234,7 @@ pph_algo_cost pph_channelwise_cost(const pph_conv_spec *spec, double picking) {
   reach = reach < width->length ? reach : (double)width->length;
   double edges = images * rows * reach * width->output_step;
   double vectors = pixels * blocks;
-  double cycles = vectors * (taps / 2 * (1 + picking) + store) +
+  double cycles = vectors * (taps / 2 * (work + picking) + store) +
                   edges * (blocks * (taps + edge) + call) +
                   images * rows * call * width->output_step;
   double in_bytes =

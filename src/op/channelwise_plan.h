@@ -28,7 +28,7 @@ typedef struct pph_channelwise_plan {
                    */
   size_t span;    /* see pph_channelwise_pick; grouped only, as these are */
   pph_channelwise_pick *picks;
-  int32_t *index;
+  int32_t *index; /* NULL when a block is of one group */
 } pph_channelwise_plan;
 
 /* What both can do. */

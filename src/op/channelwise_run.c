@@ -233,7 +233,7 @@ static output_row make_row(const run_job *job, size_t first_block) {
       .span = plan->span};
   if (plan->picks) {
     row.strip.picks = plan->picks + first_block;
-    row.strip.index = plan->index + first_block * unit;
+    row.strip.index = plan->index ? plan->index + first_block * unit : NULL;
   }
   return row;
 }
