@@ -1,4 +1,5 @@
 /* grouped against the definition, bit for bit. */
+#include "base/cpu.h"
 #include "op/algo_rows.h"
 #include "op_case.h"
 
@@ -37,8 +38,35 @@ static void test_random_problems(void **state) {
   }
 }
 
+/* Whichever allocation fails, prepare leaves nothing behind. */
+static void test_memory(void **state) {
+  const pph_algo *algo = &pph_algo_grouped;
+  pph_conv_spec spec = {.cpu = pph_cpu_choose(PPH_CPU_BEST), .threads = 1};
+  pph_error error = {0};
+  static const float weights[16 * 2 * 9];
+  spec.weights = weights;
+  test_assert_ok(
+      pph_problem_parse("conv f32 n1 g8 ci16 co16 i4x4 k3x3 s1x1 d1x1 p1,1,1,1",
+                        &spec.problem, &error),
+      &error);
+  pph_status status = PPH_OUT_OF_MEMORY;
+  for (uint64_t limit = 64; status != PPH_OK; limit += 64) {
+    pph_heap heap;
+    pph_algo_plan plan = {.algo = algo};
+    pph_heap_init(&heap, NULL, limit);
+    status = algo->prepare(algo, &spec, &heap, &plan, &error);
+    if (status == PPH_OK)
+      algo->release(&heap, &plan);
+    else
+      assert_int_equal(status, PPH_OUT_OF_MEMORY);
+    assert_null(plan.state);
+    assert_int_equal(heap.used, 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_known),
-                                     cmocka_unit_test(test_random_problems)};
+                                     cmocka_unit_test(test_random_problems),
+                                     cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
