@@ -2,10 +2,8 @@
 #include "op/algo_rows.h"
 
 static const pph_algo *const list[] = {
-    &pph_algo_narrow,
-    &pph_algo_scatter,
-    &pph_algo_gather,
-    &pph_algo_reference,
+    &pph_algo_narrow, &pph_algo_depthwise, &pph_algo_grouped,
+    &pph_algo_scatter, &pph_algo_gather,   &pph_algo_reference,
 };
 
 const pph_algo *const *pph_algo_list(size_t *count) {
