@@ -102,10 +102,11 @@ class OnnxRuntime(PeerContender):
 
 class OpenVino(PeerContender):
     """Its counters give a node's mean over all runs so far, in whole
-    microseconds. The node's share of the wall time is found for each window of
-    runs, where rounding lets it; the median share is taken of every run."""
+    microseconds. Between two readings that gives the mean of the runs between,
+    rounded the worse the closer they are; the least such mean counts. (The wall
+    time would have the waking of its thread in it.)"""
 
-    WARM_UP, WINDOW, PRECISION = 3, 8, 0.02
+    WARM_UP, WINDOW, ROUNDING = 3, 8, 0.03
 
     def __init__(self, case: Case, threads: int):
         openvino = load("openvino")
@@ -119,49 +120,44 @@ class OpenVino(PeerContender):
             openvino.Tensor(self.x, shared_memory=True))
         for _ in range(self.WARM_UP):
             self.request.infer()
-        self.marks = [(self.WARM_UP, 0.0, self.node_total(self.WARM_UP))]
-        self.runs, self.wall = self.WARM_UP, 0.0
+        self.runs = self.WARM_UP
+        self.marks = [self.mark()]
 
     def nodes(self) -> list:
         return [node for node in self.request.get_profiling_info()
                 if node.node_type not in ("Reorder", "Transpose", "Parameter",
                                           "Result", "Constant")]
 
-    def node_total(self, runs: int) -> float:
-        return runs * sum(node.real_time.total_seconds() * 1e6 + HALF_TICK
-                          for node in self.nodes())
-
-    def mark(self) -> None:
-        self.marks.append((self.runs, self.wall, self.node_total(self.runs)))
+    def mark(self) -> tuple[int, float]:
+        """Runs so far, and the node's time in all of them."""
+        mean = sum(node.real_time.total_seconds() * 1e6 + HALF_TICK
+                   for node in self.nodes())
+        return self.runs, self.runs * mean
 
     def run(self) -> float:
         start = now()
         self.request.infer()
         us = now() - start
         self.runs += 1
-        self.wall += us
-        if (self.runs - self.WARM_UP) % self.WINDOW == 0:
-            self.mark()
+        last = self.marks[-1][0]
+        if self.runs >= last + max(self.WINDOW, last // 16):
+            self.marks.append(self.mark())
         return us
 
     def output(self):
         return self.request.get_output_tensor().data
 
-    def share(self) -> float:
-        shares = []
-        for (n0, wall0, node0), (n1, wall1, node1) in zip(self.marks,
-                                                          self.marks[1:]):
-            if n1 <= self.PRECISION * (node1 - node0):  # its rounding
-                shares.append((node1 - node0) / (wall1 - wall0))
-        if len(shares) < 3:
-            self.mark()
-            first, last = self.marks[0], self.marks[-1]
-            shares = [(last[2] - first[2]) / (last[1] - first[1])]
-        return min(max(sorted(shares)[len(shares) // 2], 0), 1) or 1
-
     def final_times(self, times: list[float]) -> list[float]:
-        share = self.share()
-        return [us * share for us in times]
+        self.marks.append(self.mark())
+        means = []
+        for i, (runs, total) in enumerate(self.marks):
+            for earlier, before in self.marks[:i]:
+                count = runs - earlier
+                mean = (total - before) / max(count, 1)
+                if HALF_TICK * (runs + earlier) < self.ROUNDING * mean * count:
+                    means.append(mean)
+        runs, total = self.marks[-1]
+        return means or [total / runs]
 
     def describe(self) -> dict:
         return {"algorithm": " ".join(n.exec_type for n in self.nodes())}

@@ -92,7 +92,7 @@ def open_all(settings: Settings, library: Library, case: Case, banned: dict,
         if e <= bound(name, facts):
             ready[name] = contender
         else:
-            facts[name]["reason"] = f"another result: E is {e:.3g}"
+            facts[name]["reason"] = "another result"
             contender.close()
     return ready, facts
 
@@ -240,7 +240,7 @@ class Racer:
                                 "contenders": {}}
                     at = value
                     tell(at)
-                reason = f"took over {self.settings.patience:.0f} s"
+                reason = f"took over {self.settings.patience:g} s"
             except EOFError:
                 reason = "crashed"
             self.stop(kill=True)

@@ -118,19 +118,24 @@ def list_table(name: str, rows: list[tuple[Row, Result]]) -> str:
 
 
 def missing_table(results: list[Result]) -> str:
-    """Who is left out of which rows, by reason."""
-    reasons: dict[tuple[str, str], list[str]] = {}
+    """Who is left out of which rows, by reason; the largest E where the result
+    was another."""
+    found: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for result in results:
         if result.reason:
-            reasons.setdefault(("the row", result.reason), []).append(
-                result.op)
+            found.setdefault(("the row", result.reason), []).append(
+                (0, result.op))
         for name, facts in result.contenders.items():
             if "reason" in facts and not name.startswith("native:"):
-                key = name, facts["reason"]
-                reasons.setdefault(key, []).append(result.op)
-    lines = [[name, reason.replace("|", "/")[:120], str(len(ops)),
-              f"`{ops[0]}`"] for (name, reason), ops in reasons.items()]
-    return table(["who", "why", "rows", "such as"], lines, "llrl")
+                key = name, facts["reason"].replace("|", "/")[:120]
+                found.setdefault(key, []).append(
+                    (facts.get("E") or 0, result.op))
+    lines = []
+    for (name, reason), rows in found.items():
+        e, op = max(rows)
+        lines.append([name, reason, str(len(rows)), f"{e:.3g}" if e else "",
+                      f"`{op}`"])
+    return table(["who", "why", "rows", "E", "such as"], lines, "llrrl")
 
 
 def choice_table(results: list[Result]) -> str:

@@ -2,9 +2,12 @@
 the table, on rows made up here. usage: test_bench.py COMMAND SOURCE_FOLDER"""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -12,6 +15,7 @@ COMMAND, SOURCE = sys.argv[1], Path(sys.argv[2])
 sys.path.insert(0, str(SOURCE / "bench"))
 sys.dont_write_bytecode = True
 
+import race  # noqa: E402
 from goals import GOALS, Result, judge  # noqa: E402
 from onnx_node import make_model  # noqa: E402
 from shapes import Row, load_lists, parse_problem  # noqa: E402
@@ -85,6 +89,30 @@ class Bench(unittest.TestCase):
         self.assertTrue(verdict("short", short).holds)
         self.assertIsNone(verdict("dense 2-D k4", short))
 
+    def race(self, bad, patience: float = 20.0) -> dict:
+        """A row in which the engine "bad" does that."""
+        def run_row(settings, library, op, banned, tell):
+            for name in ("good", "bad"):
+                tell(name)
+                if name == "bad" and name not in banned:
+                    bad()
+            return {"op": op, "contenders": {"bad": {"reason": banned["bad"]}}}
+        race.Library, race.run_row = lambda path: None, run_row
+        racer = race.Racer(race.Settings("", os.devnull, 1, "best", 0.1, (),
+                                         False, False, patience))
+        try:
+            return racer.run(DENSE, lambda at: None)
+        finally:
+            racer.stop(kill=True)
+
+    def test_crash(self):
+        row = self.race(lambda: os.kill(os.getpid(), signal.SIGKILL))
+        self.assertEqual(row["contenders"]["bad"]["reason"], "crashed")
+
+    def test_hang(self):
+        row = self.race(lambda: time.sleep(60), patience=0.5)
+        self.assertEqual(row["contenders"]["bad"]["reason"], "took over 0.5 s")
+
     def test_document(self):
         head = {"command": "bench/run.py", "date": "2026-01-01", "machine": "m",
                 "threads": 1, "cpu": "avx2", "versions": {"ncnn": "1"}}
@@ -94,8 +122,8 @@ class Bench(unittest.TestCase):
                     {"op": SHORT, "reason": "crashed", "contenders": {}}))]
         text = document(head, rows)
         self.assertIn("| first | 20.0 | 10.0 | 8.0 | 20.0 | oneDNN |", text)
-        self.assertIn("| ncnn | it / failed | 1 |", text)
-        self.assertIn("| the row | crashed | 1 |", text)
+        self.assertIn("| ncnn | it / failed | 1 |  |", text)
+        self.assertIn("| the row | crashed | 1 |  |", text)
 
 
 if __name__ == "__main__":
