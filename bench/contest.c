@@ -38,7 +38,7 @@ EXPORT void contest_describe(contender *it, char *text);
 EXPORT void contest_close(contender *it);
 EXPORT const char *contest_algorithm(size_t index);
 EXPORT const char *contest_cpu(const char *wanted);
-EXPORT double contest_peak(double milliseconds);
+EXPORT double contest_peak(const char *cpu, double milliseconds);
 EXPORT double contest_memcpy(size_t bytes);
 
 bench_case *contest_case(const char *descriptor, char *message) {
@@ -124,8 +124,11 @@ const char *contest_cpu(const char *wanted) {
   return pph_cpu_parse(wanted, &cpu) ? pph_cpu_name(pph_cpu_choose(cpu)) : NULL;
 }
 
-double contest_peak(double milliseconds) {
-  return measure_peak_gflops(milliseconds);
+/* GFLOP/s of that level's vectors; 0 for an unknown one. */
+double contest_peak(const char *wanted, double milliseconds) {
+  pph_cpu cpu;
+  return pph_cpu_parse(wanted, &cpu) ? measure_level_gflops(cpu, milliseconds)
+                                     : 0;
 }
 
 double contest_memcpy(size_t bytes) { return measure_memcpy(bytes); }

@@ -49,6 +49,6 @@ def prepare(folder: Path) -> Path:
 
 def enter(folder: Path) -> None:
     """Goes on as the environment's Python, in place of this process."""
-    python = prepare(folder)
     if Path(sys.prefix).resolve() != folder.resolve():
+        python = prepare(folder)
         os.execv(python, [str(python), *sys.argv])

@@ -167,7 +167,7 @@ def run_row(settings: Settings, library: Library, descriptor: str,
         facts[name] |= {key: facts[other][key]
                         for key in ("us_min", "us", "runs")}
     row = {"op": descriptor, "threads": settings.threads,
-           "peak_gflops": library.peak(50),
+           "peak_gflops": library.peak(settings.cpu.encode(), 50),
            "memcpy_us": library.memcpy(case.problem.output_bytes),
            "contenders": facts}
     two = time_two_threads(settings, case, tell)

@@ -59,7 +59,7 @@ SIGNATURES = {
     "close": (None, [c.c_void_p]),
     "algorithm": (c.c_char_p, [c.c_size_t]),
     "cpu": (c.c_char_p, [c.c_char_p]),
-    "peak": (c.c_double, [c.c_double]),
+    "peak": (c.c_double, [c.c_char_p, c.c_double]),
     "memcpy": (c.c_double, [c.c_size_t]),
 }
 

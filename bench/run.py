@@ -78,7 +78,9 @@ def make_head(arguments: argparse.Namespace) -> dict:
         from peers import versions as find_versions
         versions = find_versions()
     words = [shlex.quote(word) for word in sys.argv[1:]]
-    return {"head": True, "machine": machine_name(), "cpu": cpu.decode(),
+    wide = (cpu == b"avx512" and
+            library.peak(cpu, 50) > 1.5 * library.peak(b"avx2", 50))
+    return {"head": True, "wide": wide, "machine": machine_name(), "cpu": cpu.decode(),
             "threads": arguments.threads, "date": date.today().isoformat(),
             "command": " ".join(["bench/run.py", *words]),
             "versions": versions}
@@ -188,8 +190,9 @@ def main() -> int:
     head, rows = read_rows(path)
     if not head or not rows:
         raise SystemExit(f"{path} has no rows")
-    text = document(head, [(row, Result(rows[row.descriptor]))
-                           for row in wanted if row.descriptor in rows])
+    text = document(head, [
+        (row, Result(rows[row.descriptor], head["wide"]))
+        for row in wanted if row.descriptor in rows])
     table = path.with_suffix(".md")
     table.write_text(text)
     print(text)

@@ -162,9 +162,10 @@ def document(head: dict, rows: list[tuple[Row, Result]]) -> str:
     results = list({result.op: result for _, result in rows}.values())
     versions = ", ".join(f"{k} {v}" for k, v in head["versions"].items())
     peaks = [r.peak / r.threads for r in results if r.peak]
+    units = " on units of 512 bits" if head["wide"] else ""
     parts = [
         f"`{head['command']}`, {head['date']}; {head['machine']}, "
-        f"{head['threads']} thread(s), {head['cpu']} kernels"
+        f"{head['threads']} thread(s), {head['cpu']} kernels{units}"
         + (f"; {versions}" if versions else "") +
         (f"; peak of a core {max(peaks):.0f} GFLOP/s" if peaks else "") +
         ". Times are microseconds, the least of many interleaved rounds; a "

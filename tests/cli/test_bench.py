@@ -115,7 +115,8 @@ class Bench(unittest.TestCase):
 
     def test_document(self):
         head = {"command": "bench/run.py", "date": "2026-01-01", "machine": "m",
-                "threads": 1, "cpu": "avx2", "versions": {"ncnn": "1"}}
+                "threads": 1, "cpu": "avx2", "wide": False,
+                "versions": {"ncnn": "1"}}
         rows = [(Row("one", "first", DENSE),
                  made_up(DENSE, 10, 8, {"onednn": 20})),
                 (Row("one", "", SHORT), Result(
