@@ -164,7 +164,7 @@ class OpenVino(PeerContender):
 
 
 def ncnn_layer(case: Case) -> tuple[str, bytes]:
-    """Its .param and .bin; weights there are [group,] out, in, height, width."""
+    """Its .param and .bin; weights there are group, out, in, height, width."""
     p = case.problem
     w = array(case, 1, p.weight_shape)
     if p.transposed:

@@ -30,7 +30,7 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("lists", nargs="*", help="names or files; none: all")
     add("--op", action="append", default=[], metavar="DESCRIPTOR",
-        help="a problem, in place of lists; may be repeated")
+        help="a problem beside the named lists; may be repeated")
     add("--peers", action="store_true", help="the engines from PyPI too")
     add("--peers-dir", type=Path, default=peers_env.default_folder(),
         help="their virtual environment, made where missing")
@@ -67,9 +67,13 @@ def machine_name() -> str:
     return platform.processor() or platform.machine()
 
 
+def library_path(arguments: argparse.Namespace) -> Path:
+    return arguments.build / "bench" / "libpolyphase_contest.so"
+
+
 def make_head(arguments: argparse.Namespace) -> dict:
     from rivals import Library
-    library = Library(arguments.build / "bench" / "libpolyphase_contest.so")
+    library = Library(library_path(arguments))
     cpu = library.cpu(arguments.cpu.encode())
     if cpu is None:
         raise SystemExit(f"unknown level {arguments.cpu}")
@@ -80,8 +84,8 @@ def make_head(arguments: argparse.Namespace) -> dict:
     words = [shlex.quote(word) for word in sys.argv[1:]]
     wide = (cpu == b"avx512" and
             library.peak(cpu, 50) > 1.5 * library.peak(b"avx2", 50))
-    return {"head": True, "wide": wide, "machine": machine_name(), "cpu": cpu.decode(),
-            "threads": arguments.threads, "date": date.today().isoformat(),
+    return {"head": True, "machine": machine_name(), "cpu": cpu.decode(),
+            "wide": wide, "threads": arguments.threads, "date": date.today().isoformat(),
             "command": " ".join(["bench/run.py", *words]),
             "versions": versions}
 
@@ -96,7 +100,7 @@ def make_settings(arguments: argparse.Namespace) -> Settings:
             raise SystemExit(f"unknown peers: {' '.join(unknown)}")
         names = tuple(chosen)
     return Settings(
-        library=str(arguments.build / "bench" / "libpolyphase_contest.so"),
+        library=str(library_path(arguments)),
         log=str(arguments.output / f"{arguments.name}.log"),
         threads=arguments.threads, cpu=arguments.cpu,
         seconds=arguments.seconds, peers=names,
@@ -175,13 +179,15 @@ def main() -> int:
     arguments = parse_arguments()
     path = arguments.output / f"{arguments.name}.jsonl"
     if not arguments.table:
-        if not (arguments.build / "bench").is_dir():
-            raise SystemExit("not built: make bench builds what this loads")
+        if not library_path(arguments).is_file():
+            raise SystemExit(f"{library_path(arguments)} is not built; "
+                             "make bench builds it")
         if arguments.peers:
             peers_env.enter(arguments.peers_dir)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    wanted = ([Row("given", "", " ".join(op.split())) for op in arguments.op]
-              or load_lists(arguments.lists))
+    wanted = [Row("given", "", " ".join(op.split())) for op in arguments.op]
+    if arguments.lists or not wanted:
+        wanted += load_lists(arguments.lists)
     if not arguments.table:
         try:
             measure(arguments, wanted, path)

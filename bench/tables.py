@@ -12,6 +12,8 @@ SHORT = {"xnnpack.deconvolution": "XNNPACK deconv.",
 
 
 def table(heads: list[str], rows: list[list[str]], aligns: str) -> str:
+    if not rows:
+        return "None.\n"
     marks = ["---:" if a == "r" else "---" for a in aligns]
     lines = [heads, marks, *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -1,5 +1,5 @@
-"""The benchmark's own arithmetic: descriptors, the one-node model, the goals and
-the table, on rows made up here. usage: test_bench.py COMMAND SOURCE_FOLDER"""
+"""The benchmark's own arithmetic: descriptors, the one-node model, the goals
+and the table, on rows made up here. usage: test_bench.py COMMAND SOURCE_FOLDER"""
 
 import json
 import os
@@ -46,7 +46,8 @@ def verdict(name: str, *results: Result):
 
 class Bench(unittest.TestCase):
     def test_problem(self):
-        p = parse_problem("f32 n1 g1 ci4 co2 i5x7 k3x3 s2x3 d1x1 p1,0,1,2 op1x2")
+        p = parse_problem(
+            "f32 n1 g1 ci4 co2 i5x7 k3x3 s2x3 d1x1 p1,0,1,2 op1x2")
         self.assertEqual(p.output, (10, 21))
         self.assertEqual(p.flops, 2 * 5 * 7 * 9 * 4 * 2)
         self.assertEqual(p.phase_taps, 2)
@@ -60,7 +61,8 @@ class Bench(unittest.TestCase):
         self.assertEqual({r.list_name for r in load_lists(["dac"])}, {"dac"})
 
     def test_model(self):
-        p = parse_problem("f32 n1 g2 ci4 co6 i5x5 k3x2 s2x2 d1x1 p1,0,1,0 op1x0")
+        p = parse_problem(
+            "f32 n1 g2 ci4 co6 i5x5 k3x2 s2x2 d1x1 p1,0,1,0 op1x0")
         model = make_model(p, bytes(4 * 4 * 3 * 6), bytes(4 * 6))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "one.onnx")
