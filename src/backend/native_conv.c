@@ -103,15 +103,20 @@ bool pph_native_conv_supports(const pph_graph *graph, const pph_node *node) {
 }
 
 bool pph_native_conv_prefers(const pph_graph *graph, const pph_node *node) {
-  /* XNNPACK is as good at first layers: few input channels, many outputs. */
-  enum { FEW_INPUTS = 8, FEW_OUTPUTS = 12 };
+  /* Gathering inputs pays by the products that follow: with few of them (1x1
+     convolutions of few channels, first layers) XNNPACK, which reads inputs in
+     place, is faster. */
+  enum { SHALLOW = 128, FEW_OUTPUTS = 4 };
   conv_node conv;
   if (!find_conv(graph, node, &conv))
     return false;
   const pph_conv_desc *desc = &conv.desc;
-  bool first_layer = desc->group == 1 && desc->in_channels < FEW_INPUTS &&
-                     desc->out_channels > FEW_OUTPUTS;
-  return conv.weights.transposed || !first_layer;
+  double depth = (double)desc->in_channels;
+  for (uint32_t i = 0; i < desc->axes; i++)
+    depth *= (double)desc->kernel[i];
+  bool shallow = desc->group == 1 && depth < SHALLOW &&
+                 desc->out_channels > FEW_OUTPUTS;
+  return conv.weights.transposed || !shallow;
 }
 
 static pph_status make_operator(pph_backend_context *context, pph_step *step,
