@@ -141,6 +141,7 @@ static pph_status bench_model(const tool_options *options,
   if (options->compare) {
     pph_session_options before = options->session;
     before.lowering = PPH_LOWERING_NEVER;
+    before.engine = PPH_ENGINE_XNNPACK;
     PPH_TRY(start_run(model, &before, inputs, &runs[count++], error));
   }
   PPH_TRY(start_run(model, &options->session, inputs, &runs[count++], error));
