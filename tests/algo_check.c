@@ -55,9 +55,9 @@ typedef struct algo_data {
   size_t outputs;
 } algo_data;
 
-static void make_data(const algo_case *test, pph_cpu cpu, algo_data *data) {
+static void make_data(const algo_case *test, pph_cpu cpu, bool integers,
+                      algo_data *data) {
   uint32_t state = test->seed;
-  bool integers = cpu == PPH_CPU_SCALAR;
   pph_conv_spec *spec = &data->spec;
   *spec = (pph_conv_spec){.input_channels_first = test->input_channels_first,
                           .output_channels_first = test->output_channels_first,
@@ -163,14 +163,14 @@ static void check_level(const pph_algo *algo, const algo_case *test,
 
 /* Levels that share the data: all with a fused multiply-add, or none. */
 static bool check_levels(const pph_algo *algo, const algo_case *test,
-                         const pph_cpu *levels, size_t count) {
+                         const pph_cpu *levels, size_t count, bool integers) {
   bool supported = true;
   algo_data data = {0};
   for (size_t i = 0; i < count && supported; i++) {
     if (pph_cpu_choose(levels[i]) != levels[i])
       continue;
     if (!data.expected) {
-      make_data(test, levels[i], &data);
+      make_data(test, levels[i], integers, &data);
       run_algo(&pph_algo_reference, &data, 1, test->problem, data.expected);
     }
     data.spec.cpu = levels[i];
@@ -182,11 +182,187 @@ static bool check_levels(const pph_algo *algo, const algo_case *test,
   return supported;
 }
 
+static const pph_cpu all_levels[] = {PPH_CPU_SCALAR, PPH_CPU_AVX2,
+                                     PPH_CPU_AVX512, PPH_CPU_NEON};
+
 bool algo_check(const pph_algo *algo, const algo_case *test) {
-  static const pph_cpu levels[] = {PPH_CPU_SCALAR, PPH_CPU_AVX2, PPH_CPU_AVX512,
-                                   PPH_CPU_NEON};
-  return check_levels(algo, test, levels, 1) &&
-         check_levels(algo, test, levels + 1, 3);
+  return check_levels(algo, test, all_levels, 1, true) &&
+         check_levels(algo, test, all_levels + 1, 3, false);
+}
+
+bool algo_check_integers(const pph_algo *algo, const algo_case *test) {
+  return check_levels(algo, test, all_levels, 4, true);
+}
+
+/* Errors */
+
+static void make_normal(float *values, size_t count, uint32_t *state) {
+  for (size_t i = 0; values && i < count; i++) {
+    double u = (draw(state, 1u << 24) + 0.5) / (1 << 24);
+    double v = draw(state, 1u << 24) / (double)(1 << 24);
+    values[i] = (float)(sqrt(-2 * log(u)) * cos(2 * 3.14159265358979 * v));
+  }
+}
+
+/* The exact sum of one output, and the sum of what its terms can be off by. */
+typedef struct exact_sum {
+  double value, magnitude;
+} exact_sum;
+
+/* The input position of a tap, or -1. */
+static int64_t find_input(const pph_axis *axis, bool transposed, int64_t out,
+                          int64_t tap) {
+  int64_t at = transposed ? out + axis->pad_begin - tap * axis->dilation
+                          : out * axis->stride + tap * axis->dilation -
+                                axis->pad_begin;
+  if (transposed && at % axis->stride)
+    return -1;
+  at = transposed ? at / axis->stride : at;
+  return at >= 0 && at < axis->input ? at : -1;
+}
+
+static void add_tap(const algo_data *data, int64_t pixel, int64_t tap,
+                    int64_t taps, int64_t out, exact_sum *sum) {
+  const pph_problem *p = &data->spec.problem;
+  int64_t ins = p->in_channels / p->group, outs = p->out_channels / p->group;
+  int64_t group = out / outs;
+  for (int64_t in = 0; in < ins; in++) {
+    int64_t at = p->transposed ? (group * ins + in) * outs + out % outs
+                               : out * ins + in;
+    double term =
+        (double)data->input[pixel * p->in_channels + group * ins + in] *
+        (double)data->weights[at * taps + tap];
+    sum->value += term;
+    sum->magnitude += fabs(term);
+  }
+}
+
+/* `place`: image, depth, height, width. */
+static exact_sum find_sum(const algo_data *data, const int64_t *place,
+                          int64_t out) {
+  const pph_problem *p = &data->spec.problem;
+  const pph_axis *axes = p->axes;
+  int64_t taps = axes[0].kernel * axes[1].kernel * axes[2].kernel;
+  exact_sum sum = {0, 0};
+  for (int64_t tap = 0; tap < taps; tap++) {
+    int64_t rest[3] = {tap / axes[2].kernel / axes[1].kernel,
+                       tap / axes[2].kernel % axes[1].kernel,
+                       tap % axes[2].kernel};
+    int64_t pixel = place[0];
+    bool inside = true;
+    for (int i = 0; i < 3; i++) {
+      int64_t at = find_input(&axes[i], p->transposed, place[i + 1], rest[i]);
+      inside = inside && at >= 0;
+      pixel = pixel * axes[i].input + at;
+    }
+    if (inside)
+      add_tap(data, pixel, tap, taps, out, &sum);
+  }
+  return sum;
+}
+
+static double finish_sum(const algo_data *data, int64_t out, size_t at,
+                         exact_sum *sum) {
+  double value = sum->value;
+  if (data->bias) {
+    value += (double)data->bias[out];
+    sum->magnitude += fabs((double)data->bias[out]);
+  }
+  if (data->residual) {
+    value += (double)data->residual[at];
+    sum->magnitude += fabs((double)data->residual[at]);
+  }
+  if (data->slopes && value < 0) {
+    value *= (double)data->slopes[out];
+    sum->magnitude *= fmax(1, fabs((double)data->slopes[out]));
+  }
+  value = fmax(value, (double)data->spec.low);
+  return fmin(value, (double)data->spec.high);
+}
+
+static void find_sums(const algo_data *data, double *values,
+                      double *magnitudes) {
+  const pph_problem *p = &data->spec.problem;
+  const pph_axis *axes = p->axes;
+  for (size_t i = 0; i < data->outputs; i++) {
+    int64_t pixel = (int64_t)i / p->out_channels;
+    int64_t out = (int64_t)i % p->out_channels, place[4];
+    for (int axis = 2; axis >= 0; axis--) {
+      place[axis + 1] = pixel % axes[axis].output;
+      pixel /= axes[axis].output;
+    }
+    place[0] = pixel;
+    exact_sum sum = find_sum(data, place, out);
+    values[i] = finish_sum(data, out, i, &sum);
+    magnitudes[i] = sum.magnitude;
+  }
+}
+
+static double compare_errors(const algo_data *data, const float *output,
+                             const double *values, const double *magnitudes) {
+  double most = 0;
+  for (size_t i = 0; i < data->outputs; i++) {
+    double error = fabs((double)output[i] - values[i]);
+    if (error > 0 || isnan(error))
+      error /= magnitudes[i] / (1 << 23);
+    most = error <= most ? most : error; /* not a number is kept */
+  }
+  return most;
+}
+
+static void make_all_normal(const algo_case *test, algo_data *data) {
+  const pph_problem *p = &data->spec.problem;
+  uint32_t state = test->seed * 77 + 1;
+  size_t inputs = (size_t)(p->batch * p->in_channels);
+  size_t outs = (size_t)p->out_channels;
+  size_t weights = (size_t)(p->in_channels / p->group) * outs;
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
+    inputs *= (size_t)p->axes[i].input;
+    weights *= (size_t)p->axes[i].kernel;
+  }
+  make_normal(data->input, inputs, &state);
+  make_normal(data->weights, weights, &state);
+  make_normal(data->bias, outs, &state);
+  make_normal(data->slopes, outs, &state);
+  make_normal(data->residual, data->outputs, &state);
+}
+
+/* On 1 and 3 threads; the result is in data->expected. */
+static double find_error(const pph_algo *algo, const algo_case *test,
+                         algo_data *data, const double *values,
+                         const double *magnitudes) {
+  char name[300];
+  snprintf(name, sizeof name, "%s: %s, %s, seed %u", algo->name, test->problem,
+           pph_cpu_name(data->spec.cpu), test->seed);
+  float *output = take(data->outputs);
+  run_algo(algo, data, 1, name, data->expected);
+  run_algo(algo, data, 3, name, output);
+  compare(data, output, name);
+  double error = compare_errors(data, output, values, magnitudes);
+  drop(output);
+  return error;
+}
+
+double algo_error(const pph_algo *algo, const algo_case *test) {
+  algo_data data = {0};
+  double most = -1;
+  make_data(test, PPH_CPU_SCALAR, false, &data);
+  make_all_normal(test, &data);
+  data.spec.accuracy = PPH_ACCURACY_NORMAL;
+  double *values = calloc(2 * data.outputs, sizeof *values);
+  assert_non_null(values);
+  for (pph_cpu cpu = PPH_CPU_SCALAR; cpu <= PPH_CPU_NEON; cpu++) {
+    data.spec.cpu = cpu;
+    if (pph_cpu_choose(cpu) != cpu || !algo->supports(algo, &data.spec))
+      continue;
+    if (most < 0)
+      find_sums(&data, values, values + data.outputs);
+    double error = find_error(algo, test, &data, values, values + data.outputs);
+    most = error <= most ? most : error;
+  }
+  free(values);
+  drop_data(&data);
+  return most;
 }
 
 /* 1 .. most, small ones more often. */

@@ -10,5 +10,12 @@ extern const pph_algo pph_algo_grouped;
 extern const pph_algo pph_algo_scatter;
 extern const pph_algo pph_algo_gather;
 extern const pph_algo pph_algo_reference;
+extern const pph_algo pph_algo_filtered_w2;
+extern const pph_algo pph_algo_filtered_w3;
+extern const pph_algo pph_algo_filtered_w4;
+extern const pph_algo pph_algo_filtered_w5;
+extern const pph_algo pph_algo_filtered_c2;
+extern const pph_algo pph_algo_filtered_c3;
+extern const pph_algo pph_algo_filtered_c4;
 
 #endif

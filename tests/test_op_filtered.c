@@ -1,0 +1,132 @@
+/* filtered: its rows stay within their bounds of E on problems drawn at random
+   and on those they are meant for; small integers stay exact where the points
+   allow it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "algo_check.h"
+#include "op/algo_rows.h"
+
+static const pph_algo *const rows[] = {
+    &pph_algo_filtered_w2, &pph_algo_filtered_w3, &pph_algo_filtered_w4,
+    &pph_algo_filtered_w5, &pph_algo_filtered_c2, &pph_algo_filtered_c3,
+    &pph_algo_filtered_c4};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* E of every row, printed with PPH_SHOW_ERRORS=1. */
+static double most[ROWS];
+
+/* The largest E of many small problems, with few channels and all of their
+   outputs near an edge, is a matter of chance: those have a `margin`. */
+static size_t check_rows(const algo_case *test, double margin) {
+  size_t supported = 0;
+  for (size_t i = 0; i < ROWS; i++) {
+    double error = algo_error(rows[i], test);
+    supported += error >= 0;
+    if (!(error <= margin * rows[i]->error_bound))
+      fail_msg("%s: %s, seed %u: E is %.3g, at most %.3g", rows[i]->name,
+               test->problem, test->seed, error,
+               margin * rows[i]->error_bound);
+    most[i] = error > most[i] ? error : most[i];
+  }
+  return supported;
+}
+
+static void test_shapes(void **state) {
+  static const char *const problems[] = {
+      "f32 n1 g1 ci128 co40 i9x10 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n2 g1 ci32 co16 i5x4 k4x4 s2x2 d1x1 p0,3,2,1 op1x0",
+      "f32 n1 g1 ci16 co48 i1x41 k1x16 s1x8 d1x1 p0,4,0,4",
+      "f32 n1 g1 ci33 co17 i1x13 k1x12 s1x6 d1x1 p0,3,0,3",
+      "f32 n1 g1 ci20 co12 i21x1 k12x1 s6x1 d1x1 p3,0,3,0 op2x0",
+      "f32 n1 g1 ci24 co8 i1x1 k4x4 s2x2 d1x1 p0,0,0,0",
+      "f32 n1 g1 ci16 co20 i7x8 k3x3 s2x2 d1x1 p1,1,1,1 op1x1",
+      "f32 n1 g1 ci16 co10 i6x7 k6x6 s2x2 d1x1 p2,2,2,2",
+      "f32 n1 g1 ci16 co33 i4x7x6 k1x4x4 s1x2x2 d1x1x1 p0,1,1,0,1,1",
+      "conv f32 n1 g1 ci32 co33 i13x14 k3x3 s1x1 d1x1 p1,1,1,1",
+      "conv f32 n2 g1 ci16 co64 i12x9 k3x3 s1x1 d1x1 p0,1,1,0",
+      "conv f32 n1 g1 ci48 co16 i1x50 k1x3 s1x1 d1x1 p0,1,0,1",
+      "conv f32 n1 g1 ci16 co16 i30x2 k3x1 s1x1 d1x1 p1,0,1,0",
+      "conv f32 n1 g1 ci16 co31 i12x11 k2x2 s1x1 d1x1 p0,0,1,1",
+      "conv f32 n1 g1 ci16 co16 i2x2 k3x3 s1x1 d1x1 p1,1,1,1",
+      "conv f32 n1 g1 ci16 co16 i5x6x7 k1x3x3 s1x1x1 d1x1x1 p0,1,1,0,1,1",
+      "conv f32 n1 g1 ci300 co40 i14x14 k3x3 s1x1 d1x1 p1,1,1,1",
+  };
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+    for (uint32_t flags = 0; flags < 2; flags++)
+      assert_true(check_rows(&(algo_case){.problem = problems[i],
+                                          .bias = true,
+                                          .residual = flags,
+                                          .slopes = flags,
+                                          .clamp = flags,
+                                          .seed = (uint32_t)i},
+                             1) > 0);
+}
+
+static void check_random(const algo_bounds *bounds, uint32_t count) {
+  size_t supported = 0;
+  for (uint32_t seed = 1; seed <= count; seed++) {
+    char text[200];
+    algo_case test = algo_random_case(seed, bounds, text, sizeof text);
+    test.input_channels_first = test.output_channels_first = false;
+    supported += check_rows(&test, 2);
+  }
+  assert_true(supported >= count / 8);
+}
+
+static void test_random(void **state) {
+  check_random(&(algo_bounds){.axes = 2,
+                              .transposed = true,
+                              .ordinary = true,
+                              .batch = 2,
+                              .in_channels = 40,
+                              .out_channels = 40,
+                              .input = 12,
+                              .kernel = 4,
+                              .stride = 2,
+                              .dilation = 1},
+               400);
+  check_random(&(algo_bounds){.axes = 1,
+                              .transposed = true,
+                              .ordinary = true,
+                              .batch = 2,
+                              .in_channels = 40,
+                              .out_channels = 40,
+                              .input = 60,
+                              .kernel = 12,
+                              .stride = 4,
+                              .dilation = 1},
+               200);
+}
+
+static void test_integers(void **state) {
+  static const char *const problems[] = {
+      "f32 n1 g1 ci32 co40 i9x10 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci16 co48 i1x41 k1x16 s1x8 d1x1 p0,4,0,4",
+      "conv f32 n1 g1 ci32 co33 i13x14 k3x3 s1x1 d1x1 p1,1,1,1"};
+  static const pph_algo *const exact[] = {
+      &pph_algo_filtered_w3, &pph_algo_filtered_w3, &pph_algo_filtered_c2};
+  for (size_t i = 0; i < 3; i++)
+    assert_true(algo_check_integers(exact[i],
+                                    &(algo_case){.problem = problems[i],
+                                                 .bias = true,
+                                                 .residual = true}));
+}
+
+static void test_show(void **state) {
+  for (size_t i = 0; getenv("PPH_SHOW_ERRORS") && i < ROWS; i++)
+    printf("%s: E %.2f\n", rows[i]->name, most[i]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_shapes), cmocka_unit_test(test_random),
+      cmocka_unit_test(test_integers), cmocka_unit_test(test_show)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
