@@ -194,8 +194,10 @@ static const char *find_conflict(const tool_options *options) {
     return "give either a MODEL or --op DESCRIPTOR";
   if (options->op && options->compare)
     return "--compare is for models; --op compares anyway";
-  if (!xnnpack && (options->op || options->compare))
-    return "--op and --compare measure XNNPACK: --engine must be auto or "
+  if (!xnnpack && options->compare)
+    return "--compare measures XNNPACK: --engine must be auto or xnnpack";
+  if (options->op && options->session.engine == PPH_ENGINE_REFERENCE)
+    return "--op verifies by the reference: --engine must be auto, native or "
            "xnnpack";
   return NULL;
 }
