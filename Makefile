@@ -3,16 +3,12 @@
 
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
-BENCH_CASES ?= \
-  "f32 n1 g128 ci128 co128 i128x128 k4x4 s2x2 d1x1 p1,1,1,1" \
-  "f32 n1 g1 ci256 co128 i1x400 k1x16 s1x8 d1x1 p0,4,0,4" \
-  "f32 n1 g1 ci64 co32 i64x64 k4x4 s2x2 d1x1 p1,1,1,1"
+BENCH ?= # arguments of bench/run.py: lists, --threads N, ... (--help)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help deps dev-deps build install demo test asan tsan fuzz valgrind models-valgrind \
-        models-asan bench \
-        format clean
+        models-asan bench bench-peers bench-library format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' \
@@ -81,10 +77,15 @@ models-asan: deps ## every real model under the sanitizers (long)
 	cmake --build build/asan -j $(JOBS)
 	scripts/check-models.sh build/asan/tools/polyphase ../shared/models
 
-bench: build ## time transposed convolutions, every algorithm (BENCH_CASES)
-	@for op in $(BENCH_CASES); do \
-	  build/release/tools/polyphase bench --op "$$op" || exit 1; \
-	done
+bench: bench-library ## time operators beside XNNPACK and oneDNN (BENCH=...)
+	bench/run.py $(BENCH)
+
+bench-peers: bench-library ## the same beside the engines of PyPI as well
+	bench/run.py --peers $(BENCH)
+
+bench-library: build
+	scripts/install-deps.sh --bench || echo "going on without" >&2
+	cmake --build build/release -j $(JOBS) --target polyphase_contest
 
 format: dev-deps ## lay out all C sources
 	clang-format -i $$(find src include tools tests fuzz bench \

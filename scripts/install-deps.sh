@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the Debian packages that are missing; does nothing, quickly, when all
 # are there.
-# usage: scripts/install-deps.sh [--dev]   --dev: the developers' tools as well
+# usage: scripts/install-deps.sh [--dev | --bench]
+#   --dev: the developers' tools as well; --bench: the benchmarks' too
 set -eu
 
 packages='build-essential cmake ninja-build pkg-config
@@ -9,12 +10,14 @@ packages='build-essential cmake ninja-build pkg-config
   protobuf-c-compiler libprotobuf-c-dev
   libpng-dev libjpeg62-turbo-dev libsndfile1-dev
   libcmocka-dev'
+bench_packages='python3 python3-venv libdnnl-dev'
 dev_packages='clang libclang-rt-dev clang-format valgrind'
 
 case ${1-} in
   '') ;;
   --dev) packages="$packages $dev_packages" ;;
-  *) echo "usage: $0 [--dev]" >&2; exit 2 ;;
+  --bench) packages="$packages $bench_packages" ;;
+  *) echo "usage: $0 [--dev | --bench]" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

@@ -141,6 +141,7 @@ static pph_status bench_model(const tool_options *options,
   if (options->compare) {
     pph_session_options before = options->session;
     before.lowering = PPH_LOWERING_NEVER;
+    before.engine = PPH_ENGINE_XNNPACK;
     PPH_TRY(start_run(model, &before, inputs, &runs[count++], error));
   }
   PPH_TRY(start_run(model, &options->session, inputs, &runs[count++], error));
@@ -193,8 +194,10 @@ static const char *find_conflict(const tool_options *options) {
     return "give either a MODEL or --op DESCRIPTOR";
   if (options->op && options->compare)
     return "--compare is for models; --op compares anyway";
-  if (!xnnpack && (options->op || options->compare))
-    return "--op and --compare measure XNNPACK: --engine must be auto or "
+  if (!xnnpack && options->compare)
+    return "--compare measures XNNPACK: --engine must be auto or xnnpack";
+  if (options->op && options->session.engine == PPH_ENGINE_REFERENCE)
+    return "--op verifies by the reference: --engine must be auto, native or "
            "xnnpack";
   return NULL;
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cpu.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -100,18 +102,18 @@ static double round_scalar(void) {
 
 typedef double (*round_fn)(void);
 
-static round_fn choose_round(void) {
+static round_fn choose_round(pph_cpu cpu) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f"))
+  if (cpu == PPH_CPU_AVX512)
     return round_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (cpu == PPH_CPU_AVX2)
     return round_avx2;
 #endif
   return round_scalar;
 }
 
-double measure_peak_gflops(double milliseconds) {
-  round_fn round = choose_round();
+double measure_level_gflops(pph_cpu cpu, double milliseconds) {
+  round_fn round = choose_round(pph_cpu_choose(cpu));
   double best = 0, end = measure_now() + milliseconds * 1e3;
   do {
     double start = measure_now();
@@ -121,6 +123,10 @@ double measure_peak_gflops(double milliseconds) {
       best = gflops;
   } while (measure_now() < end);
   return best;
+}
+
+double measure_peak_gflops(double milliseconds) {
+  return measure_level_gflops(PPH_CPU_BEST, milliseconds);
 }
 
 double measure_memcpy(size_t bytes) {

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "polyphase/operator.h"
+
 /* Microseconds of a monotonic clock. */
 double measure_now(void);
 
@@ -23,6 +25,9 @@ void measure_clear(measure_samples *samples);
    `milliseconds` with independent multiply-adds of the widest vectors that the
    processor has. */
 double measure_peak_gflops(double milliseconds);
+
+/* The same with the vectors of that level (scalar: NEON too). */
+double measure_level_gflops(pph_cpu cpu, double milliseconds);
 
 /* Least microseconds of a memcpy of `bytes`; 0 when memory is out. */
 double measure_memcpy(size_t bytes);

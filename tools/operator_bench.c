@@ -6,10 +6,11 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "operator_native.h"
 #include "progress.h"
 #include "runtime/program.h"
 
-/* The ways to run the operator. */
+/* The ways to run the operator by XNNPACK. */
 static const struct {
   const char *name;
   pph_engine engine;
@@ -23,7 +24,8 @@ static const struct {
 enum { WAYS = sizeof ways / sizeof *ways };
 
 typedef struct contender {
-  pph_program *program;
+  pph_conv_op *op;      /* a native one, or */
+  pph_program *program; /* a graph with its block */
   void *block;
   measure_samples samples;
 } contender;
@@ -33,6 +35,9 @@ typedef struct bench_state {
   pph_graph graph;
   pph_backend_context context;
   pph_tensor input, expected;
+  pph_conv_weights weights; /* the graph's constants */
+  operator_native native;
+  double magnitude; /* what sum |x||w| of an output is about */
   contender contenders[MAX_CANDIDATES];
 } bench_state;
 
@@ -74,6 +79,11 @@ static pph_status add_weights(bench_state *state, const pph_problem *problem,
                                    &ids[i], error));
     pph_heap_release(&state->heap, tensor.data);
   }
+  state->weights = (pph_conv_weights){
+      .transposed = problem->transposed,
+      .borrowed = true,
+      .weights = pph_graph_value(&state->graph, ids[0])->data,
+      .bias = pph_graph_value(&state->graph, ids[1])->data};
   return PPH_OK;
 }
 
@@ -157,7 +167,7 @@ static double step_time(const pph_program *program) {
 }
 
 /* Whether any step of the main work fell back to another backend. */
-static bool is_native_to(const pph_program *program, const char *backend) {
+static bool stays_in(const pph_program *program, const char *backend) {
   for (uint32_t i = 0; i < program->step_count; i++) {
     pph_node_kind kind = program->steps[i].node->kind;
     if ((kind == PPH_NODE_CONV || kind == PPH_NODE_CONV_TRANSPOSE) &&
@@ -167,9 +177,12 @@ static bool is_native_to(const pph_program *program, const char *backend) {
   return true;
 }
 
-static double compare(const pph_tensor *a, const pph_tensor *b, bool *close) {
+/* The largest |a-b|; close: within 1e-4, or within `rounding`, what long sums
+   may lose, where that is more. */
+static double compare(const pph_tensor *a, const pph_tensor *b,
+                      double rounding, bool *close) {
   size_t count = 0;
-  double worst = 0;
+  double worst = 0, absolute = fmax(1e-4, rounding);
   *close = pph_shape_equal(&a->shape, &b->shape) &&
            pph_shape_count(&a->shape, &count);
   const float *x = a->data, *y = b->data;
@@ -177,7 +190,7 @@ static double compare(const pph_tensor *a, const pph_tensor *b, bool *close) {
     double distance = fabs((double)x[i] - (double)y[i]);
     if (distance > worst)
       worst = distance;
-    if (!(distance <= 1e-4 + 1e-4 * fabs((double)y[i])))
+    if (!(distance <= absolute + 1e-4 * fabs((double)y[i])))
       *close = false;
   }
   return worst;
@@ -200,11 +213,24 @@ static pph_status make_reference(bench_state *state, pph_error *error) {
   return status;
 }
 
-static pph_status add_candidate(bench_state *state, operator_bench *bench,
+/* Verifies and counts one. */
+static void add_candidate(bench_state *state, operator_bench *bench,
+                          const pph_tensor *output,
+                          const bench_candidate *made) {
+  const double epsilon = 0x1p-24;
+  bench_candidate *candidate = &bench->candidates[bench->count++];
+  *candidate = *made;
+  double bound = made->kernel ? made->error_bound : PPH_HIGH_BOUND;
+  candidate->worst =
+      compare(output, &state->expected, bound * epsilon * state->magnitude,
+              &candidate->verified);
+}
+
+static pph_status add_program(bench_state *state, operator_bench *bench,
                                 int way, pph_error *error) {
   contender *one = &state->contenders[bench->count];
   PPH_TRY(make_program(state, ways[way].engine, ways[way].mode, one, error));
-  if (!is_native_to(one->program, "xnnpack")) {
+  if (!stays_in(one->program, "xnnpack")) {
     pph_heap_release(&state->heap, one->block);
     pph_program_destroy(one->program, &state->context);
     *one = (contender){0};
@@ -212,35 +238,85 @@ static pph_status add_candidate(bench_state *state, operator_bench *bench,
   }
   pph_tensor output;
   PPH_TRY(run_once(state, one, &output, error));
-  bench_candidate *candidate = &bench->candidates[bench->count++];
-  candidate->name = ways[way].name;
-  candidate->worst =
-      compare(&output, &state->expected, &candidate->verified);
+  bench_candidate made = {0};
+  snprintf(made.name, sizeof made.name, "%s", ways[way].name);
+  add_candidate(state, bench, &output, &made);
+  return PPH_OK;
+}
+
+static pph_status add_algorithm(bench_state *state, operator_bench *bench,
+                                const pph_algo *algo, pph_tensor *output,
+                                pph_error *error) {
+  contender *one = &state->contenders[bench->count];
+  double unused;
+  PPH_TRY(operator_native_make(&state->native, algo->name, &one->op, error));
+  PPH_TRY(operator_native_run(&state->native, one->op, &unused, error));
+  operator_native_read(&state->native, output->data);
+  pph_operator_info info = pph_conv_op_explain(one->op);
+  bench_candidate made = {.kernel = info.kernel,
+                          .error_bound = info.error_bound};
+  snprintf(made.name, sizeof made.name, "native.%s", info.algorithm);
+  add_candidate(state, bench, output, &made);
+  return PPH_OK;
+}
+
+static pph_status add_algorithms(bench_state *state, operator_bench *bench,
+                                 pph_error *error) {
+  size_t count;
+  const pph_algo *const *list = pph_algo_list(&count);
+  pph_tensor output;
+  PPH_TRY(make_tensor(&state->heap, &state->expected.shape, &output, error));
+  pph_status status = PPH_OK;
+  for (size_t i = 0; status == PPH_OK && i < count; i++)
+    if (bench->count < MAX_CANDIDATES &&
+        operator_native_allows(&state->native, list[i]))
+      status = add_algorithm(state, bench, list[i], &output, error);
+  pph_heap_release(&state->heap, output.data);
+  return status;
+}
+
+/* What the operator takes when it is left the choice. */
+static pph_status ask_native(bench_state *state, operator_bench *bench,
+                             pph_error *error) {
+  pph_conv_op *op;
+  PPH_TRY(operator_native_make(&state->native, NULL, &op, error));
+  snprintf(bench->chosen, sizeof bench->chosen, "native.%s",
+           pph_conv_op_explain(op).algorithm);
+  pph_conv_op_destroy(op);
+  return PPH_OK;
+}
+
+static pph_status time_once(bench_state *state, contender *one,
+                            pph_error *error) {
+  double microseconds;
+  if (one->op) {
+    PPH_TRY(operator_native_run(&state->native, one->op, &microseconds, error));
+  } else {
+    pph_tensor output;
+    PPH_TRY(run_once(state, one, &output, error));
+    microseconds = step_time(one->program);
+  }
+  measure_add(&one->samples, microseconds);
   return PPH_OK;
 }
 
 static pph_status time_round(bench_state *state, const operator_bench *bench,
                              pph_error *error) {
-  for (uint32_t i = 0; i < bench->count; i++) {
-    pph_tensor output;
-    if (!bench->candidates[i].verified)
-      continue;
-    PPH_TRY(run_once(state, &state->contenders[i], &output, error));
-    measure_add(&state->contenders[i].samples,
-                step_time(state->contenders[i].program));
-  }
+  for (uint32_t i = 0; i < bench->count; i++)
+    if (bench->candidates[i].verified)
+      PPH_TRY(time_once(state, &state->contenders[i], error));
   return PPH_OK;
 }
 
-static void choose(bench_state *state, operator_bench *bench) {
+static void summarize(bench_state *state, operator_bench *bench) {
   for (uint32_t i = 0; i < bench->count; i++) {
     bench_candidate *candidate = &bench->candidates[i];
     candidate->least = measure_least(&state->contenders[i].samples);
     candidate->median = measure_median(&state->contenders[i].samples);
     if (candidate->verified &&
-        (!bench->candidates[bench->chosen].verified ||
-         candidate->median < bench->candidates[bench->chosen].median))
-      bench->chosen = i;
+        (!bench->candidates[bench->fastest].verified ||
+         candidate->median < bench->candidates[bench->fastest].median))
+      bench->fastest = i;
   }
 }
 
@@ -258,21 +334,44 @@ static pph_status time_all(bench_state *state, operator_bench *bench,
     progress_update(&bar, (uint64_t)(measure_now() - start));
   }
   progress_end(&bar);
-  choose(state, bench);
+  summarize(state, bench);
   return status;
+}
+
+/* --engine leaves out the other's. */
+static pph_status make_candidates(bench_state *state,
+                                  const tool_options *options,
+                                  operator_bench *bench, pph_error *error) {
+  const pph_problem *problem = &bench->problem;
+  pph_engine engine = options->session.engine;
+  size_t outputs;
+  PPH_TRY(build_graph(state, problem, error));
+  PPH_TRY(make_reference(state, error));
+  bench->flops = pph_problem_flops(problem);
+  /* flops counts two per term, and random |x||w| are 1/4 on average */
+  if (pph_shape_count(&state->expected.shape, &outputs))
+    state->magnitude = bench->flops / (double)outputs / 8;
+  for (int way = 0; way < WAYS; way++)
+    if (engine != PPH_ENGINE_NATIVE &&
+        ways[way].transposed_only == problem->transposed)
+      PPH_TRY(add_program(state, bench, way, error));
+  PPH_TRY(operator_native_init(options, problem, &state->weights,
+                               state->input.data, state->context.pool,
+                               &state->heap, &state->native, error));
+  if (engine != PPH_ENGINE_XNNPACK)
+    PPH_TRY(add_algorithms(state, bench, error));
+  return ask_native(state, bench, error);
 }
 
 static pph_status run_bench(bench_state *state, const tool_options *options,
                             operator_bench *bench, pph_error *error) {
-  PPH_TRY(build_graph(state, &bench->problem, error));
-  PPH_TRY(make_reference(state, error));
-  for (int way = 0; way < WAYS; way++)
-    if (ways[way].transposed_only == bench->problem.transposed)
-      PPH_TRY(add_candidate(state, bench, way, error));
+  pph_engine engine = options->session.engine;
+  PPH_TRY(make_candidates(state, options, bench, error));
   if (!bench->count)
     return pph_fail(error, PPH_UNSUPPORTED, "--op",
-                    "only the reference runs this operator");
-  bench->flops = pph_problem_flops(&bench->problem);
+                    "only the reference runs this operator%s",
+                    engine == PPH_ENGINE_XNNPACK ? " besides our own code"
+                                                 : "");
   bench->peak_gflops = measure_peak_gflops(100);
   size_t bytes;
   if (pph_shape_bytes(&state->expected.shape, PPH_F32, &bytes))
@@ -282,10 +381,12 @@ static pph_status run_bench(bench_state *state, const tool_options *options,
 
 static void clear_state(bench_state *state) {
   for (int i = 0; i < MAX_CANDIDATES; i++) {
+    pph_conv_op_destroy(state->contenders[i].op);
     pph_heap_release(&state->heap, state->contenders[i].block);
     pph_program_destroy(state->contenders[i].program, &state->context);
     measure_clear(&state->contenders[i].samples);
   }
+  operator_native_clear(&state->native);
   pph_heap_release(&state->heap, state->input.data);
   pph_heap_release(&state->heap, state->expected.data);
   pph_graph_clear(&state->graph);
@@ -293,10 +394,18 @@ static void clear_state(bench_state *state) {
     pthreadpool_destroy(state->context.pool);
 }
 
+static bool has_depth(const pph_problem *problem) {
+  const pph_axis *z = &problem->axes[PPH_DEPTH];
+  return z->input != 1 || z->output != 1 || z->kernel != 1;
+}
+
 pph_status operator_bench_run(const tool_options *options,
                               operator_bench *bench, pph_error *error) {
   *bench = (operator_bench){.threads = options->session.threads};
   PPH_TRY(pph_problem_parse(options->op, &bench->problem, error));
+  if (has_depth(&bench->problem))
+    return pph_fail(error, PPH_UNSUPPORTED, "--op",
+                    "operators with a depth are not measured");
   bench_state state = {0};
   pph_heap_init(&state.heap, NULL, options->limits.heap_bytes);
   pph_graph_init(&state.graph, &state.heap, &options->limits);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
+
 typedef bool (*apply_fn)(tool_options *options, const char *value);
 
 static bool parse_number(const char *text, double low, double high,
@@ -63,6 +65,10 @@ static bool apply_accuracy(tool_options *options, const char *value) {
   int index = find_name(value, names);
   options->session.accuracy = (pph_accuracy)(index < 0 ? 0 : index);
   return index >= 0;
+}
+
+static bool apply_cpu(tool_options *options, const char *value) {
+  return pph_cpu_parse(value, &options->session.cpu);
 }
 
 static bool apply_polyphase(tool_options *options, const char *value) {
@@ -194,8 +200,12 @@ static const struct {
      "what computes: auto is xnnpack where it can, then our own code, then\n"
      "the reference (sums in double, slow); native leaves XNNPACK out"},
     {"accuracy", "exact|high|normal", 0, apply_accuracy,
-     "how accurate results must be (default normal; all algorithms of\n"
-     "this version are direct, so the levels do not differ yet)"},
+     "how accurate results must be: exact is direct algorithms only, with\n"
+     "one order of summation; high allows E up to 4, as direct sums have;\n"
+     "normal, the default, up to 24 (E: error / (2^-24 * sum |x||w|))"},
+    {"cpu", "best|scalar|avx2|avx512|neon", 0, apply_cpu,
+     "turns our own kernels down to those instructions, or to the best below\n"
+     "them that the processor has (default best); XNNPACK chooses its own"},
     {"polyphase", "auto|always|never", 0, apply_polyphase,
      "when upsampling nodes become phases (default auto: where faster)"},
     {"no-optimize", NULL, 0, apply_no_optimize,

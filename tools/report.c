@@ -102,12 +102,16 @@ static void print_operator_json(const operator_bench *bench) {
   json_integer(&json, "threads", bench->threads);
   json_number(&json, "peak_gflops", bench->peak_gflops);
   json_number(&json, "memcpy_us", bench->memcpy_us);
-  json_text(&json, "chosen", bench->candidates[bench->chosen].name);
+  json_text(&json, "chosen", bench->chosen);
   json_begin_array(&json, "candidates");
   for (uint32_t i = 0; i < bench->count; i++) {
     const bench_candidate *one = &bench->candidates[i];
     json_begin_object(&json, NULL);
     json_text(&json, "name", one->name);
+    if (one->kernel) {
+      json_text(&json, "kernel", one->kernel);
+      json_number(&json, "error_bound", one->error_bound);
+    }
     json_bool(&json, "verified", one->verified);
     json_number(&json, "us", one->median);
     json_number(&json, "us_min", one->least);
@@ -126,10 +130,10 @@ void report_print_operator(const operator_bench *bench, bool json) {
   }
   static const char *const heads[] = {"algorithm", "median us", "least us",
                                       "GFLOP/s",   "% of peak", "gain",
-                                      "verified"};
+                                      "E",         "verified"};
   char descriptor[256];
   table rows;
-  table_init(&rows, heads, "lrrrrrl");
+  table_init(&rows, heads, "lrrrrrrl");
   double first = bench->candidates[0].median;
   for (uint32_t i = 0; i < bench->count; i++) {
     const bench_candidate *one = &bench->candidates[i];
@@ -144,16 +148,21 @@ void report_print_operator(const operator_bench *bench, bool json) {
                          : 0);
     table_add_format(&rows, "%.2fx",
                      one->median > 0 ? first / one->median : 0);
+    if (one->kernel)
+      table_add_format(&rows, "%g", one->error_bound);
+    else
+      table_add(&rows, "");
     table_add_format(&rows, one->verified ? "yes" : "NO: off by %g",
                      one->worst);
   }
   printf("%s\n",
          pph_problem_print(&bench->problem, descriptor, sizeof descriptor));
   finish_table(&rows);
-  printf("gain: over the first row; peak %.1f GFLOP/s a core, memcpy of the "
-         "output %.1f us,\nthreads %u, fastest %s\n",
+  printf("gain: over the first row; E: bound of the rounding error; peak %.1f "
+         "GFLOP/s\na core, memcpy of the output %.1f us, threads %u, fastest "
+         "%s,\nour own choice %s\n",
          bench->peak_gflops, bench->memcpy_us, bench->threads,
-         bench->candidates[bench->chosen].name);
+         bench->candidates[bench->fastest].name, bench->chosen);
 }
 
 /* bench --compare: rows are kept between begin and end. */

@@ -22,7 +22,8 @@ extern "C" {
    NORMAL: E at most 24.
    The order of EXACT, per element: from 0, one fused multiply-add for each tap
    and input channel; taps by increasing input position (depth, row, column),
-   channels inside a tap; then + bias, + residual, activation. */
+   channels inside a tap; then + bias, + residual, activation.
+   Numbers below 1.2e-38 in size count as 0 at every level. */
 typedef enum pph_accuracy {
   PPH_ACCURACY_NORMAL = 0, /* the default */
   PPH_ACCURACY_HIGH = 1,

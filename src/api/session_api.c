@@ -48,6 +48,10 @@ static pph_status check_options(const pph_session_options *options,
   if ((unsigned)options->accuracy > PPH_ACCURACY_EXACT)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "accuracy is %d, must be 0 to 2", (int)options->accuracy);
+  if ((unsigned)options->cpu > PPH_CPU_NEON)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "cpu is %d, must be 0 to %d", (int)options->cpu,
+                    PPH_CPU_NEON);
   if ((unsigned)options->lowering > PPH_LOWERING_NEVER)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "lowering is %d, must be 0 to 2", (int)options->lowering);
@@ -72,6 +76,8 @@ static void fill_pass_options(pph_pass_options *passes,
   passes->optimize = options->optimize;
   passes->polyphase = modes[options->lowering];
   passes->choose_layout = options->engine != PPH_ENGINE_REFERENCE;
+  passes->native_operators = options->engine == PPH_ENGINE_AUTO ||
+                             options->engine == PPH_ENGINE_NATIVE;
   passes->dump = options->dump;
   passes->dump_file = options->dump_file ? options->dump_file : stderr;
 }
@@ -89,6 +95,8 @@ static pph_status fill_session(pph_session *session,
                                const pph_session_options *options,
                                pph_error *error) {
   session->context.heap = &session->heap;
+  session->context.accuracy = options->accuracy;
+  session->context.cpu = options->cpu;
   session->context.progress = options->progress;
   session->context.progress_context = options->progress_context;
   session->options.engine = options->engine;

@@ -7,11 +7,14 @@
 #include <pthreadpool.h>
 
 #include "graph/graph.h"
+#include "polyphase/operator.h"
 
 /* What steps of one session share. */
 typedef struct pph_backend_context {
   pph_heap *heap;
   pthreadpool_t pool; /* NULL: one thread */
+  pph_accuracy accuracy;
+  pph_cpu cpu;
   /* As in pph_session_options; the runtime calls it, backends do not. */
   void (*progress)(void *context, uint32_t done, uint32_t steps);
   void *progress_context;
@@ -44,6 +47,9 @@ typedef struct pph_backend {
   const char *name; /* "native", "xnnpack", "reference" */
   /* Whether the backend runs this node with the layouts its values have. */
   bool (*supports)(const pph_graph *graph, const pph_node *node);
+  /* Whether it expects to run a node that it supports faster than the others:
+     what the auto engine asks first. NULL: never. */
+  bool (*prefers)(const pph_graph *graph, const pph_node *node);
   /* Packs constants, fills step->state/algorithm/alias_input/workspace. On
      failure nothing is left behind. */
   pph_status (*prepare)(pph_backend_context *context, pph_step *step,

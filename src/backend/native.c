@@ -1,13 +1,15 @@
-/* The native backend: our own code for moving data and for elementwise
-   functions. */
+/* The native backend: our own code for convolutions, for moving data and for
+   elementwise functions. */
 #include <string.h>
 
+#include "backend/native_conv.h"
 #include "backend/native_rows.h"
 #include "base/checked.h"
 #include "base/fail.h"
 
-/* One of the two is in use: `unary.apply` says which. */
+/* One of the three is in use: `conv` and `unary.apply` say which. */
 typedef struct native_state {
+  pph_native_conv *conv;
   pph_move move;
   pph_unary unary;
   size_t count; /* elements of a unary node */
@@ -15,7 +17,8 @@ typedef struct native_state {
 
 static bool supports(const pph_graph *graph, const pph_node *node) {
   pph_unary unary;
-  return pph_unary_find(graph, node, &unary) || pph_move_supports(graph, node);
+  return pph_native_conv_supports(graph, node) ||
+         pph_unary_find(graph, node, &unary) || pph_move_supports(graph, node);
 }
 
 static pph_status prepare_unary(pph_step *step, native_state *state,
@@ -48,10 +51,13 @@ static pph_status prepare(pph_backend_context *context, pph_step *step,
       pph_heap_allocate_zeroed(context->heap, 1, sizeof *state);
   if (!state)
     return pph_fail_memory(error);
-  pph_status status =
-      pph_unary_find(step->graph, step->node, &state->unary)
-          ? prepare_unary(step, state, error)
-          : prepare_move(context, step, state, error);
+  pph_status status;
+  if (pph_native_conv_supports(step->graph, step->node))
+    status = pph_native_conv_prepare(context, step, &state->conv, error);
+  else if (pph_unary_find(step->graph, step->node, &state->unary))
+    status = prepare_unary(step, state, error);
+  else
+    status = prepare_move(context, step, state, error);
   if (status != PPH_OK) {
     pph_heap_release(context->heap, state);
     return status;
@@ -154,6 +160,8 @@ static void fill(const pph_move *move, void *target) {
 static pph_status run(pph_backend_context *context, const pph_step *step,
                       const pph_run_pointers *pointers, pph_error *error) {
   const native_state *state = step->state;
+  if (state->conv)
+    return pph_native_conv_run(context, state->conv, pointers, error);
   if (state->unary.apply) {
     unary_task task = {state->unary, pointers->inputs[0],
                        pointers->outputs[0]};
@@ -174,11 +182,13 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
 
 static void release(pph_backend_context *context, pph_step *step) {
   native_state *state = step->state;
-  if (state)
+  if (state) {
+    pph_native_conv_release(context->heap, state->conv);
     pph_move_release(context->heap, &state->move);
+  }
   pph_heap_release(context->heap, state);
   step->state = NULL;
 }
 
-const pph_backend pph_backend_native = {"native", supports, prepare, run,
-                                        release};
+const pph_backend pph_backend_native = {
+    "native", supports, pph_native_conv_prefers, prepare, run, release};

@@ -129,5 +129,5 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
   return PPH_OK;
 }
 
-const pph_backend pph_backend_reference = {"reference", supports, prepare, run,
-                                           release};
+const pph_backend pph_backend_reference = {
+    "reference", supports, NULL, prepare, run, release};

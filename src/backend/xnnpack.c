@@ -186,5 +186,5 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
   return pph_xnn_run(&state->after, &after, error);
 }
 
-const pph_backend pph_backend_xnnpack = {"xnnpack", supports, prepare, run,
-                                         release};
+const pph_backend pph_backend_xnnpack = {
+    "xnnpack", supports, NULL, prepare, run, release};

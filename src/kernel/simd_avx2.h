@@ -34,6 +34,25 @@ static inline void vec_store_part(float *p, vec v, size_t n) {
   _mm256_maskstore_ps(p, vec_mask(n), v);
 }
 
+static inline __m256i vec_index(const int32_t *index) {
+  return _mm256_loadu_si256((const void *)index);
+}
+static inline vec vec_pick(const float *p, size_t span, const int32_t *index) {
+  return _mm256_permutevar8x32_ps(vec_load_part(p, span), vec_index(index));
+}
+static inline vec vec_pick2(const float *p, size_t span,
+                            const int32_t *index) {
+  size_t low = span < LANES ? span : LANES;
+  __m256i lanes = vec_index(index);
+  vec a = _mm256_permutevar8x32_ps(vec_load_part(p, low), lanes);
+  vec b = _mm256_permutevar8x32_ps(vec_load_part(p + low, span - low), lanes);
+  __m256i high = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32(LANES - 1));
+  return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(high));
+}
+static inline vec vec_gather(const float *p, const int32_t *index) {
+  return _mm256_i32gather_ps(p, vec_index(index), 4);
+}
+
 static inline void vec_stream(float *p, vec v) { _mm256_stream_ps(p, v); }
 static inline void vec_stream_end(void) { _mm_sfence(); }
 

@@ -36,6 +36,23 @@ static inline void vec_store_part(float *p, vec v, size_t n) {
   _mm512_mask_storeu_ps(p, vec_mask(n), v);
 }
 
+/* Lane l is p[index[l]], 0 <= index[l] < span: for spans of at most LANES, of
+   at most 2 * LANES, and any. Nothing from p + span on is touched. */
+static inline vec vec_pick(const float *p, size_t span, const int32_t *index) {
+  return _mm512_permutexvar_ps(_mm512_loadu_si512(index),
+                               vec_load_part(p, span));
+}
+static inline vec vec_pick2(const float *p, size_t span,
+                            const int32_t *index) {
+  size_t low = span < LANES ? span : LANES;
+  return _mm512_permutex2var_ps(vec_load_part(p, low),
+                                _mm512_loadu_si512(index),
+                                vec_load_part(p + low, span - low));
+}
+static inline vec vec_gather(const float *p, const int32_t *index) {
+  return _mm512_i32gather_ps(_mm512_loadu_si512(index), p, 4);
+}
+
 /* Past the caches; p on a multiple of the vector's size. */
 static inline void vec_stream(float *p, vec v) { _mm512_stream_ps(p, v); }
 static inline void vec_stream_end(void) { _mm_sfence(); }

@@ -4,6 +4,7 @@
 
 #include <arm_neon.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SIMD_NAME(stem) stem##__neon
 #define SIMD_CPU PPH_CPU_NEON
@@ -32,6 +33,18 @@ static inline void vec_store_part(float *p, vec v, size_t n) {
   vst1q_f32(lanes, v);
   for (size_t i = 0; i < n; i++)
     p[i] = lanes[i];
+}
+
+static inline vec vec_gather(const float *p, const int32_t *index) {
+  float lanes[4] = {p[index[0]], p[index[1]], p[index[2]], p[index[3]]};
+  return vld1q_f32(lanes);
+}
+static inline vec vec_pick(const float *p, size_t span, const int32_t *index) {
+  return vec_gather(p, index);
+}
+static inline vec vec_pick2(const float *p, size_t span,
+                            const int32_t *index) {
+  return vec_gather(p, index);
 }
 
 static inline void vec_stream(float *p, vec v) { vst1q_f32(p, v); }

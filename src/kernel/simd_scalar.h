@@ -4,6 +4,7 @@
 #define PPH_KERNEL_SIMD_SCALAR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define SIMD_NAME(stem) stem##__scalar
 #define SIMD_CPU PPH_CPU_SCALAR
@@ -26,6 +27,16 @@ static inline vec vec_load_part(const float *p, size_t n) {
 static inline void vec_store_part(float *p, vec v, size_t n) {
   if (n)
     *p = v;
+}
+static inline vec vec_pick(const float *p, size_t span, const int32_t *index) {
+  return p[*index];
+}
+static inline vec vec_pick2(const float *p, size_t span,
+                            const int32_t *index) {
+  return p[*index];
+}
+static inline vec vec_gather(const float *p, const int32_t *index) {
+  return p[*index];
 }
 static inline void vec_stream(float *p, vec v) { *p = v; }
 static inline void vec_stream_end(void) {}

@@ -5,6 +5,8 @@
 #include "op/algo.h"
 
 extern const pph_algo pph_algo_narrow;
+extern const pph_algo pph_algo_depthwise;
+extern const pph_algo pph_algo_grouped;
 extern const pph_algo pph_algo_scatter;
 extern const pph_algo pph_algo_gather;
 extern const pph_algo pph_algo_reference;

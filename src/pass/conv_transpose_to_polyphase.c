@@ -109,14 +109,40 @@ static pph_status lower_planned(pph_rewrite *rewrite, pph_node *node,
   return pph_polyphase_build(rewrite, node, plan, text, error);
 }
 
+/* Whether the native operator takes the problem: no crops. */
+static bool is_operators(const pph_window *window) {
+  for (uint32_t i = 0; i < window->axes; i++)
+    if (window->pad_begin[i] < 0 || window->pad_end[i] < 0 ||
+        window->input[i] < 1 || window->output[i] < 1 ||
+        window->stride[i] > PPH_POLYPHASE_MAX_PHASES)
+      return false;
+  return window->batch > 0;
+}
+
+/* Nothing to rewrite: the operator computes phases and interleaves them as it
+   stores. */
+static pph_status leave_to_operator(pph_graph *graph, pph_node *node,
+                                    const pph_window *window,
+                                    pph_error *error) {
+  char lowered[96];
+  describe(window, lowered, sizeof lowered);
+  return pph_graph_add_note(graph, node, lowered,
+                            "the native operator interleaves as it stores",
+                            error);
+}
+
 static pph_status lower_conv_transpose(pph_rewrite *rewrite, pph_node *node,
                                        pph_polyphase_mode mode,
+                                       bool native_operators,
                                        pph_error *error) {
   pph_graph *graph = rewrite->graph;
   const char *obstacle = find_obstacle(graph, node);
   pph_window window;
   if (!obstacle) {
     PPH_TRY(pph_shape_find_window(graph, node, &window, error));
+    if (mode == PPH_POLYPHASE_AUTO && native_operators &&
+        is_operators(&window))
+      return leave_to_operator(graph, node, &window, error);
     obstacle = find_shape_obstacle(&window);
   }
   if (obstacle)
@@ -135,8 +161,10 @@ static pph_status lower_conv_transpose(pph_rewrite *rewrite, pph_node *node,
 }
 
 static pph_status visit(pph_rewrite *rewrite, pph_node *node,
-                        pph_polyphase_mode mode, pph_error *error) {
+                        const pph_pass_options *options, pph_error *error) {
   pph_graph *graph = rewrite->graph;
+  pph_polyphase_mode mode =
+      options->optimize ? options->polyphase : PPH_POLYPHASE_NEVER;
   if (node->kind == PPH_NODE_RESIZE)
     return pph_graph_add_note(graph, node, NULL, "a Resize runs as it is",
                               error);
@@ -148,7 +176,8 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
   if (mode == PPH_POLYPHASE_NEVER)
     return pph_graph_add_note(graph, node, NULL, "lowering is turned off",
                               error);
-  return lower_conv_transpose(rewrite, node, mode, error);
+  return lower_conv_transpose(rewrite, node, mode, options->native_operators,
+                              error);
 }
 
 pph_status pph_pass_conv_transpose_to_polyphase(pph_graph *graph,
@@ -156,14 +185,12 @@ pph_status pph_pass_conv_transpose_to_polyphase(pph_graph *graph,
                                                 pph_error *error) {
   pph_rewrite rewrite;
   PPH_TRY(pph_rewrite_begin(&rewrite, graph, error));
-  pph_polyphase_mode mode =
-      options->optimize ? options->polyphase : PPH_POLYPHASE_NEVER;
   pph_status status = PPH_OK;
   /* New nodes go before the one visited, so they are not visited. */
   for (pph_node *node = graph->first, *next; node && status == PPH_OK;
        node = next) {
     next = node->next;
-    status = visit(&rewrite, node, mode, error);
+    status = visit(&rewrite, node, options, error);
   }
   pph_rewrite_end(&rewrite);
   return status;

@@ -17,6 +17,8 @@ typedef enum pph_polyphase_mode {
 typedef struct pph_pass_options {
   bool optimize; /* false: only what a specialised graph needs to run */
   pph_polyphase_mode polyphase;
+  bool native_operators; /* transposed convolutions run as phases inside an
+                            operator: AUTO leaves those to it */
   bool choose_layout; /* false for export: layouts stay plain */
   const char *dump;   /* pass name, "all", or NULL */
   FILE *dump_file;    /* where dumps go */

@@ -16,6 +16,9 @@ static const pph_backend *const engines[][4] = {
 static const pph_backend *choose_backend(const pph_graph *graph,
                                          const pph_node *node,
                                          pph_engine engine) {
+  for (int i = 0; engine == PPH_ENGINE_AUTO && engines[engine][i]; i++)
+    if (engines[engine][i]->prefers && engines[engine][i]->prefers(graph, node))
+      return engines[engine][i];
   for (int i = 0; engines[engine][i]; i++)
     if (engines[engine][i]->supports(graph, node))
       return engines[engine][i];

@@ -133,6 +133,26 @@ said out '"peak_bytes":'
 expect 0 "bench an operator" "$polyphase" bench --seconds 0.01 --json \
   --op "f32 n1 g8 ci8 co8 i9x7 k4x4 s2x2 d1x1 p1,1,1,1 op0x0"
 said out '"name": "xnnpack.polyphase", "verified": true'
+said out '"name": "native.gather", "kernel": "pph_f32_'
+expect 0 "bench on a lower level" "$polyphase" bench --seconds 0.01 --json \
+  --cpu scalar --accuracy exact --engine native --threads 2 \
+  --op "f32 n2 g1 ci3 co20 i5x4 k3x3 s2x2 d1x1 p1,0,0,1 op0x1"
+said out '"name": "native.gather", "kernel": "pph_f32_gemm__scalar"'
+said out '"chosen": "native.'
+! grep -q '"verified": false\|xnnpack' "$work/out" || fail "more than ours"
+expect 0 "bench an ordinary convolution" "$polyphase" bench --seconds 0.01 \
+  --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
+said out "xnnpack.convolution"
+said out "native.gather"
+said out "our own choice native."
+expect 2 "bench --op by the reference" "$polyphase" bench --engine reference \
+  --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
+expect 4 "an operator with a depth" "$polyphase" bench \
+  --op "conv f32 n1 g1 ci2 co2 i3x4x5 k3x3x3 s1x1x1 d1x1x1 p1,1,1,1,1,1"
+expect 2 "unknown processor level" "$polyphase" info "$model" --cpu sse
+said err "--cpu takes best|scalar|avx2|avx512|neon"
+expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \
+  "$source/examples/upscale/sample.png" -o "$work/scalar.png"
 expect 2 "bad descriptor" "$polyphase" bench --op "f32 n1 g0"
 said err 'problem, column'
 
