@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* How far results may be from the exact sum. With E = |error| / (2^-24 *
+/* How far results may be from the exact sum. With E = |error| / (2^-23 *
    sum |x||w|) per element:
    EXACT: direct algorithms only, one order of summation (below): the same
    bits for every algorithm, thread count and processor level that has a fused
