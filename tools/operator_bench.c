@@ -217,7 +217,7 @@ static pph_status make_reference(bench_state *state, pph_error *error) {
 static void add_candidate(bench_state *state, operator_bench *bench,
                           const pph_tensor *output,
                           const bench_candidate *made) {
-  const double epsilon = 0x1p-24;
+  const double epsilon = 0x1p-23;
   bench_candidate *candidate = &bench->candidates[bench->count++];
   *candidate = *made;
   double bound = made->kernel ? made->error_bound : PPH_HIGH_BOUND;
