@@ -212,9 +212,9 @@ typedef struct exact_sum {
 /* The input position of a tap, or -1. */
 static int64_t find_input(const pph_axis *axis, bool transposed, int64_t out,
                           int64_t tap) {
-  int64_t at = transposed ? out + axis->pad_begin - tap * axis->dilation
-                          : out * axis->stride + tap * axis->dilation -
-                                axis->pad_begin;
+  int64_t at =
+      transposed ? out + axis->pad_begin - tap * axis->dilation
+                 : out * axis->stride + tap * axis->dilation - axis->pad_begin;
   if (transposed && at % axis->stride)
     return -1;
   at = transposed ? at / axis->stride : at;
@@ -227,8 +227,8 @@ static void add_tap(const algo_data *data, int64_t pixel, int64_t tap,
   int64_t ins = p->in_channels / p->group, outs = p->out_channels / p->group;
   int64_t group = out / outs;
   for (int64_t in = 0; in < ins; in++) {
-    int64_t at = p->transposed ? (group * ins + in) * outs + out % outs
-                               : out * ins + in;
+    int64_t at =
+        p->transposed ? (group * ins + in) * outs + out % outs : out * ins + in;
     double term =
         (double)data->input[pixel * p->in_channels + group * ins + in] *
         (double)data->weights[at * taps + tap];
@@ -371,6 +371,50 @@ static int64_t draw_length(uint32_t *state, int64_t most) {
   return 1 + draw(state, range);
 }
 
+/* What a descriptor says of one axis. */
+enum { INPUT, KERNEL, STRIDE, DILATION, BEGIN, END, OUTPUT_PADDING, FIELDS };
+
+static void draw_axis(uint32_t *state, const algo_bounds *bounds,
+                      bool transposed, int64_t *v) {
+  v[INPUT] = draw_length(state, bounds->input);
+  v[KERNEL] = draw_length(state, bounds->kernel);
+  v[STRIDE] = draw_length(state, bounds->stride);
+  v[DILATION] = draw_length(state, bounds->dilation);
+  int64_t span = (v[KERNEL] - 1) * v[DILATION];
+  v[BEGIN] = draw_length(state, span + 2) - 1;
+  v[END] = draw_length(state, span + 2) - 1;
+  v[OUTPUT_PADDING] = transposed ? draw_length(state, v[STRIDE]) - 1 : 0;
+}
+
+/* Appends one field of all axes. */
+static void print_field(char *text, size_t size, const char *name,
+                        int64_t v[][FIELDS], int count, int field, char mark) {
+  size_t length = strlen(text);
+  for (int i = 0; i < count; i++, length = strlen(text))
+    snprintf(text + length, size - length, "%s%d", i ? (char[2]){mark} : name,
+             (int)v[i][field]);
+}
+
+/* Axes that are not there have length 1; a depth that is not is left out. */
+static void draw_axes(uint32_t *state, const algo_bounds *bounds,
+                      bool transposed, char *text, size_t size) {
+  int64_t v[3][FIELDS];
+  int count = bounds->axes == 3 ? 3 : 2;
+  for (int i = 0; i < count; i++) {
+    if (i >= count - (int)bounds->axes)
+      draw_axis(state, bounds, transposed, v[i]);
+    else
+      memcpy(v[i], (int64_t[FIELDS]){1, 1, 1, 1}, sizeof v[i]);
+  }
+  print_field(text, size, " i", v, count, INPUT, 'x');
+  print_field(text, size, " k", v, count, KERNEL, 'x');
+  print_field(text, size, " s", v, count, STRIDE, 'x');
+  print_field(text, size, " d", v, count, DILATION, 'x');
+  print_field(text, size, " p", v, count, BEGIN, ',');
+  print_field(text, size, ",", v, count, END, ',');
+  print_field(text, size, " op", v, count, OUTPUT_PADDING, 'x');
+}
+
 algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
                            size_t size) {
   uint32_t state = seed;
@@ -380,28 +424,13 @@ algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
   for (;;) {
     bool transposed =
         bounds->transposed && (!bounds->ordinary || draw(&state, 2) == 0);
-    int64_t v[2][7]; /* input kernel stride dilation begin end op */
-    for (int i = 0; i < 2; i++) {
-      bool there = i == 1 || bounds->axes == 2;
-      v[i][0] = there ? draw_length(&state, bounds->input) : 1;
-      v[i][1] = there ? draw_length(&state, bounds->kernel) : 1;
-      v[i][2] = there ? draw_length(&state, bounds->stride) : 1;
-      v[i][3] = there ? draw_length(&state, bounds->dilation) : 1;
-      int64_t span = (v[i][1] - 1) * v[i][3];
-      v[i][4] = there ? draw_length(&state, span + 2) - 1 : 0;
-      v[i][5] = there ? draw_length(&state, span + 2) - 1 : 0;
-      v[i][6] = there && transposed ? draw_length(&state, v[i][2]) - 1 : 0;
-    }
-    snprintf(text, size,
-             "%sf32 n%d g1 ci%d co%d i%dx%d k%dx%d s%dx%d d%dx%d "
-             "p%d,%d,%d,%d op%dx%d",
-             transposed ? "" : "conv ", (int)draw_length(&state, bounds->batch),
-             (int)draw_length(&state, bounds->in_channels),
-             (int)draw_length(&state, bounds->out_channels), (int)v[0][0],
-             (int)v[1][0], (int)v[0][1], (int)v[1][1], (int)v[0][2],
-             (int)v[1][2], (int)v[0][3], (int)v[1][3], (int)v[0][4],
-             (int)v[1][4], (int)v[0][5], (int)v[1][5], (int)v[0][6],
-             (int)v[1][6]);
+    int64_t groups = bounds->group ? draw_length(&state, bounds->group) : 1;
+    int64_t ins = draw_length(&state, bounds->in_channels);
+    int64_t outs = draw_length(&state, bounds->out_channels);
+    snprintf(text, size, "%sf32 n%d g%d ci%d co%d", transposed ? "" : "conv ",
+             (int)draw_length(&state, bounds->batch), (int)groups,
+             (int)(groups * ins), (int)(groups * outs));
+    draw_axes(&state, bounds, transposed, text, size);
     uint32_t flags = draw(&state, 64);
     test.input_channels_first = flags & 1;
     test.output_channels_first = flags & 2;
@@ -411,7 +440,8 @@ algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
     test.clamp = flags & 32;
     pph_problem problem;
     if (pph_problem_parse(text, &problem, NULL) == PPH_OK &&
-        problem.axes[1].output > 0 && problem.axes[2].output > 0)
+        problem.axes[0].output > 0 && problem.axes[1].output > 0 &&
+        problem.axes[2].output > 0)
       return test;
   }
 }

@@ -29,8 +29,9 @@ double algo_error(const pph_algo *algo, const algo_case *test);
 
 /* The most of everything, per axis; small values are drawn more often. */
 typedef struct algo_bounds {
-  uint32_t axes; /* 1 or 2 */
+  uint32_t axes; /* 1 to 3 */
   bool transposed, ordinary;
+  int64_t group; /* 0: 1; channels are those of one group */
   int64_t batch, in_channels, out_channels, input, kernel, stride, dilation;
 } algo_bounds;
 /* A random case; its problem is written to `text`. */
