@@ -2,6 +2,7 @@
 #include "polyphase/conv.h"
 
 #include "base/fail.h"
+#include "op/conv_desc.h"
 #include "op/conv_op.h"
 
 /* Both kinds are the same inside; two names keep a caller from mixing them. */
@@ -25,6 +26,9 @@ static pph_status create(const pph_conv_desc *desc,
                          pph_conv_transpose **op, pph_error *error) {
   PPH_TRY(check_pointers("create", desc && op, error));
   *op = NULL;
+  /* Before anything else of a desc is read that may be shorter. */
+  size_t count;
+  PPH_TRY(pph_conv_desc_check(desc, weights->transposed, &count, error));
   pph_limits limits;
   pph_limits_init(&limits);
   uint64_t limit = (desc->limits ? desc->limits : &limits)->heap_bytes;

@@ -11,7 +11,9 @@
 struct pph_conv_op {
   pph_heap *heap;
   pph_conv_spec spec; /* lengths are those of the last reshape */
-  pph_conv_desc desc;
+  pph_conv_desc desc; /* what it points to is below */
+  pph_limits limits;
+  char algorithm[32];
   float *owned_weights, *owned_bias, *slopes;
   bool has_shape;
   pph_algo_plan plan;
@@ -67,6 +69,20 @@ static pph_status set_activation(pph_conv_op *op, const pph_conv_desc *desc,
   return PPH_OK;
 }
 
+/* The caller's desc may be gone at the next reshape. A name that is cut names
+   no algorithm either way. */
+static void copy_desc(pph_conv_op *op, const pph_conv_desc *desc) {
+  op->desc = *desc;
+  if (desc->limits) {
+    op->limits = *desc->limits;
+    op->desc.limits = &op->limits;
+  }
+  if (desc->algorithm) {
+    snprintf(op->algorithm, sizeof op->algorithm, "%s", desc->algorithm);
+    op->desc.algorithm = op->algorithm;
+  }
+}
+
 pph_status pph_conv_op_create(const pph_conv_desc *desc,
                               const pph_conv_weights *weights, pph_heap *heap,
                               pph_conv_op **op, pph_error *error) {
@@ -80,7 +96,7 @@ pph_status pph_conv_op_create(const pph_conv_desc *desc,
   if (!made)
     return pph_fail_memory(error);
   made->heap = heap;
-  made->desc = *desc;
+  copy_desc(made, desc);
   pph_conv_desc_fill(desc, weights->transposed, &made->spec);
   pph_status status = set_weights(made, weights, count, error);
   if (status == PPH_OK)
