@@ -5,255 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "polyphase/polyphase.h"
-#include "test_support.h"
-
-/* Either kind of operator. */
-typedef struct any_op {
-  pph_conv_transpose *up;
-  pph_conv *plain;
-} any_op;
-
-static pph_status make(bool up, const pph_conv_desc *desc, const float *weights,
-                       const float *bias, any_op *op, pph_error *error) {
-  *op = (any_op){0};
-  return up ? pph_conv_transpose_create(desc, weights, bias, &op->up, error)
-            : pph_conv_create(desc, weights, bias, &op->plain, error);
-}
-
-static pph_status reshape(const any_op *op, int64_t batch, const int64_t *input,
-                          int64_t *output, size_t *bytes, pph_error *error) {
-  return op->up
-             ? pph_conv_transpose_reshape(op->up, batch, input, output, bytes,
-                                          error)
-             : pph_conv_reshape(op->plain, batch, input, output, bytes, error);
-}
-
-static pph_status run(const any_op *op, const pph_conv_tensors *tensors,
-                      pph_error *error) {
-  return op->up ? pph_conv_transpose_run(op->up, tensors, error)
-                : pph_conv_run(op->plain, tensors, error);
-}
-
-static pph_operator_info explain(const any_op *op) {
-  return op->up ? pph_conv_transpose_explain(op->up)
-                : pph_conv_explain(op->plain);
-}
-
-static void destroy(any_op *op) {
-  pph_conv_transpose_destroy(op->up);
-  pph_conv_destroy(op->plain);
-  *op = (any_op){0};
-}
-
-/* A problem and its data. */
-typedef struct conv_case {
-  bool up;
-  pph_conv_desc desc;
-  int64_t batch, input[3], output[3];
-  size_t inputs, outputs, weight_count;
-  float *x, *w, *b, *r, *slopes;
-} conv_case;
-
-static float *draw(test_random *random, size_t count) {
-  float *values = malloc((count + 1) * sizeof *values);
-  assert_non_null(values);
-  for (size_t i = 0; i < count; i++)
-    values[i] = (float)test_random_range(random, -1000000, 1000000) / 500000;
-  return values;
-}
-
-static void set_lengths(conv_case *c) {
-  const pph_conv_desc *d = &c->desc;
-  c->inputs = (size_t)(c->batch * d->in_channels);
-  c->outputs = (size_t)(c->batch * d->out_channels);
-  c->weight_count = (size_t)(d->in_channels * d->out_channels / d->group);
-  for (uint32_t i = 0; i < d->axes; i++) {
-    int64_t span = (d->kernel[i] - 1) * d->dilation[i] + 1;
-    int64_t pads = d->pad_begin[i] + d->pad_end[i];
-    c->output[i] = c->up ? (c->input[i] - 1) * d->stride[i] +
-                               d->output_padding[i] + span - pads
-                         : (c->input[i] + pads - span) / d->stride[i] + 1;
-    assert_true(c->output[i] > 0);
-    c->inputs *= (size_t)c->input[i];
-    c->outputs *= (size_t)c->output[i];
-    c->weight_count *= (size_t)d->kernel[i];
-  }
-}
-
-static void fill_data(conv_case *c, uint64_t seed) {
-  test_random random = {seed};
-  size_t outs = (size_t)c->desc.out_channels;
-  set_lengths(c);
-  c->w = draw(&random, c->weight_count); /* first: the same for all shapes */
-  c->b = draw(&random, outs);
-  c->slopes = draw(&random, outs);
-  c->x = draw(&random, c->inputs);
-  c->r = draw(&random, c->outputs);
-  if (c->desc.activation == PPH_ACTIVATION_PRELU)
-    c->desc.slopes = c->slopes;
-}
-
-static void drop_data(conv_case *c) {
-  free(c->x);
-  free(c->w);
-  free(c->b);
-  free(c->r);
-  free(c->slopes);
-}
-
-/* kernel 4, stride 2, pad 1 up; kernel 3, pad 1 plain */
-static conv_case plain_case(bool up, int64_t ins, int64_t outs) {
-  conv_case c = {.up = up, .batch = 1, .input = {7, 9, 1}};
-  pph_conv_desc_init(&c.desc);
-  c.desc.in_channels = ins;
-  c.desc.out_channels = outs;
-  for (int i = 0; i < 2; i++) {
-    c.desc.kernel[i] = up ? 4 : 3;
-    c.desc.stride[i] = up ? 2 : 1;
-    c.desc.pad_begin[i] = c.desc.pad_end[i] = 1;
-  }
-  return c;
-}
-
-static void *take_workspace(size_t bytes) {
-  void *workspace = bytes ? aligned_alloc(64, bytes) : NULL;
-  assert_true(workspace || !bytes);
-  return workspace;
-}
-
-/* Runs a reshaped operator. */
-static void run_with(const any_op *op, const conv_case *c, size_t bytes,
-                     pph_thread_pool *pool, float *output) {
-  pph_error error = {0};
-  void *workspace = take_workspace(bytes);
-  pph_conv_tensors tensors = {.input = c->x,
-                              .residual = c->desc.residual ? c->r : NULL,
-                              .output = output,
-                              .workspace = workspace,
-                              .pool = pool};
-  test_assert_ok(run(op, &tensors, &error), &error);
-  free(workspace);
-}
-
-/* create, reshape, run, destroy; the result is the caller's. */
-static float *compute(const conv_case *c, pph_thread_pool *pool) {
-  any_op op;
-  pph_error error = {0};
-  int64_t output[3];
-  size_t bytes;
-  float *result = malloc(c->outputs * sizeof *result);
-  assert_non_null(result);
-  test_assert_ok(make(c->up, &c->desc, c->w, c->b, &op, &error), &error);
-  test_assert_ok(reshape(&op, c->batch, c->input, output, &bytes, &error),
-                 &error);
-  for (uint32_t i = 0; i < c->desc.axes; i++)
-    assert_int_equal(output[i], c->output[i]);
-  assert_int_equal(bytes, explain(&op).workspace_bytes);
-  run_with(&op, c, bytes, pool, result);
-  destroy(&op);
-  return result;
-}
-
-static bool same_bits(const float *a, const float *b, size_t count) {
-  return memcmp(a, b, count * sizeof *a) == 0;
-}
-
-/* The definition */
-
-/* Index of (image, place, channel) in a tensor with these lengths. */
-static size_t index_of(const conv_case *c, bool first, const int64_t *lengths,
-                       int64_t channels, int64_t n, const int64_t *place,
-                       int64_t channel) {
-  int64_t at = first ? n * channels + channel : n;
-  for (uint32_t i = 0; i < c->desc.axes; i++)
-    at = at * lengths[i] + place[i];
-  return (size_t)(first ? at : at * channels + channel);
-}
-
-/* All products of one pair of pixels: `small` = where the stride counts from,
-   the input of a transposed convolution, and `tap`. */
-static void scatter_pixel(const conv_case *c, int64_t n, const int64_t *small,
-                          const int64_t *tap, double *sums, double *sizes) {
-  const pph_conv_desc *d = &c->desc;
-  const int64_t *lengths = c->up ? c->output : c->input;
-  int64_t large[3], ins = d->in_channels / d->group;
-  int64_t outs = d->out_channels / d->group;
-  for (uint32_t i = 0; i < d->axes; i++) {
-    large[i] =
-        small[i] * d->stride[i] + tap[i] * d->dilation[i] - d->pad_begin[i];
-    if (large[i] < 0 || large[i] >= lengths[i])
-      return;
-  }
-  for (int64_t in = 0; in < d->in_channels; in++)
-    for (int64_t k = 0; k < outs; k++) {
-      int64_t out = in / ins * outs + k;
-      int64_t w = c->up ? in * outs + k : out * ins + in % ins;
-      for (uint32_t i = 0; i < d->axes; i++)
-        w = w * d->kernel[i] + tap[i];
-      size_t x = index_of(c, d->input_channels_first, c->input, d->in_channels,
-                          n, c->up ? small : large, in);
-      size_t y = index_of(c, d->output_channels_first, c->output,
-                          d->out_channels, n, c->up ? large : small, out);
-      double term = (double)c->x[x] * (double)c->w[w];
-      sums[y] += term;
-      sizes[y] += fabs(term);
-    }
-}
-
-/* Steps `place` through a box; false after the last. */
-static bool step(int64_t *place, const int64_t *lengths, uint32_t axes) {
-  for (uint32_t i = axes; i-- > 0;) {
-    if (++place[i] < lengths[i])
-      return true;
-    place[i] = 0;
-  }
-  return false;
-}
-
-static void scatter(const conv_case *c, double *sums, double *sizes) {
-  uint32_t axes = c->desc.axes;
-  for (int64_t n = 0; n < c->batch; n++) {
-    int64_t small[3] = {0};
-    do {
-      int64_t tap[3] = {0};
-      do
-        scatter_pixel(c, n, small, tap, sums, sizes);
-      while (step(tap, c->desc.kernel, axes));
-    } while (step(small, c->up ? c->input : c->output, axes));
-  }
-}
-
-static double finish(const conv_case *c, size_t i, double sum) {
-  const pph_conv_desc *d = &c->desc;
-  size_t outs = (size_t)d->out_channels, plane = c->outputs / outs;
-  plane /= (size_t)c->batch;
-  size_t out = d->output_channels_first ? i / plane % outs : i % outs;
-  sum += (double)c->b[out] + (d->residual ? (double)c->r[i] : 0);
-  if (d->activation == PPH_ACTIVATION_CLAMP)
-    return fmin(fmax(sum, (double)d->low), (double)d->high);
-  if (d->activation == PPH_ACTIVATION_PRELU && sum < 0)
-    return sum * (double)c->slopes[out];
-  if (d->activation == PPH_ACTIVATION_LEAKY_RELU && sum < 0)
-    return sum * (double)d->slope;
-  return sum;
-}
-
-/* Slopes are at most 2 in size; bias and residual, too, count as terms. */
-static void check_definition(const conv_case *c, const float *result) {
-  double *sums = calloc(2 * c->outputs, sizeof *sums);
-  assert_non_null(sums);
-  double *sizes = sums + c->outputs;
-  scatter(c, sums, sizes);
-  for (size_t i = 0; i < c->outputs; i++) {
-    double right = finish(c, i, sums[i]);
-    double most = 2 * 24 * (sizes[i] + 4) / (1 << 23);
-    if (!(fabs((double)result[i] - right) <= most))
-      fail_msg("%s, element %zu is %.9g, should be %.9g",
-               c->up ? "transposed" : "ordinary", i, (double)result[i], right);
-  }
-  free(sums);
-}
+#include "conv_case.h"
 
 static void draw_case(test_random *random, conv_case *c) {
   pph_conv_desc *d = &c->desc;
@@ -280,7 +32,7 @@ static void draw_case(test_random *random, conv_case *c) {
   d->activation = (pph_activation)test_random_range(random, 0, 3);
   d->low = -1;
   d->high = 3;
-  fill_data(c, test_random_next(random));
+  conv_case_fill(c, test_random_next(random));
 }
 
 static void test_definition(void **state) {
@@ -288,10 +40,10 @@ static void test_definition(void **state) {
   for (int i = 0; i < 150; i++) {
     conv_case c;
     draw_case(&random, &c);
-    float *result = compute(&c, NULL);
-    check_definition(&c, result);
+    float *result = conv_case_compute(&c, NULL);
+    conv_case_check(&c, result);
     free(result);
-    drop_data(&c);
+    conv_case_drop(&c);
   }
 }
 
@@ -363,11 +115,11 @@ static void test_refusals(void **state) {
   static const float weights[64 * 16];
   for (int up = 0; up < 2; up++)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-      conv_case c = plain_case(up, 8, 8);
+      conv_case c = conv_case_plain(up, 8, 8);
       any_op op;
       pph_error error = {0};
       all[i].spoil(&c.desc);
-      assert_int_equal(make(up, &c.desc, weights, NULL, &op, &error),
+      assert_int_equal(conv_case_make(up, &c.desc, weights, NULL, &op, &error),
                        all[i].status);
       assert_true(!op.up && !op.plain);
       if (!strstr(error.message, all[i].message))
@@ -377,19 +129,19 @@ static void test_refusals(void **state) {
 
 static void test_null(void **state) {
   for (int up = 0; up < 2; up++) {
-    conv_case c = plain_case(up, 8, 8);
+    conv_case c = conv_case_plain(up, 8, 8);
     any_op op;
     pph_error error = {0};
-    assert_int_equal(make(up, &c.desc, NULL, NULL, &op, &error),
+    assert_int_equal(conv_case_make(up, &c.desc, NULL, NULL, &op, &error),
                      PPH_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "weights"));
-    assert_int_equal(make(up, NULL, NULL, NULL, &op, NULL),
+    assert_int_equal(conv_case_make(up, NULL, NULL, NULL, &op, NULL),
                      PPH_INVALID_ARGUMENT);
     assert_true(!op.up && !op.plain);
-    destroy(&op);
+    conv_case_destroy(&op);
   }
   /* An ordinary convolution has no output padding at all. */
-  conv_case c = plain_case(false, 1, 1);
+  conv_case c = conv_case_plain(false, 1, 1);
   pph_conv *op;
   float weights[9] = {0};
   c.desc.stride[0] = 2;
@@ -417,22 +169,24 @@ static void check_reshape(conv_case *c, pph_status status, const char *part) {
   int64_t output[3];
   size_t bytes;
   float *weights = calloc(64 * 16, sizeof *weights), y;
-  test_assert_ok(make(c->up, &c->desc, weights, NULL, &op, &error), &error);
+  test_assert_ok(conv_case_make(c->up, &c->desc, weights, NULL, &op, &error),
+                 &error);
   free(weights);
-  assert_int_equal(reshape(&op, c->batch, c->input, output, &bytes, &error),
-                   status);
+  assert_int_equal(
+      conv_case_reshape(&op, c->batch, c->input, output, &bytes, &error),
+      status);
   if (!strstr(error.message, part))
     fail_msg("\"%s\" does not say %s", error.message, part);
   assert_int_equal(bytes, 0);
   pph_conv_tensors tensors = {.input = &y, .output = &y};
-  assert_int_equal(run(&op, &tensors, NULL), PPH_INVALID_ARGUMENT);
-  assert_null(explain(&op).algorithm);
-  destroy(&op);
+  assert_int_equal(conv_case_run(&op, &tensors, NULL), PPH_INVALID_ARGUMENT);
+  assert_null(conv_case_explain(&op).algorithm);
+  conv_case_destroy(&op);
 }
 
 static void test_reshape_refusals(void **state) {
   for (int up = 0; up < 2; up++) {
-    conv_case c = plain_case(up, 8, 8);
+    conv_case c = conv_case_plain(up, 8, 8);
     c.desc.algorithm = "magic";
     check_reshape(&c, PPH_INVALID_ARGUMENT, "unknown");
     c.desc.algorithm = "depthwise";
@@ -443,17 +197,17 @@ static void test_reshape_refusals(void **state) {
     c.desc.algorithm = "gather";
     c.desc.weight_bytes = 100;
     check_reshape(&c, PPH_LIMIT_EXCEEDED, "weight_bytes is 100");
-    c = plain_case(up, 8, 8);
+    c = conv_case_plain(up, 8, 8);
     c.input[1] = 0;
     check_reshape(&c, PPH_INVALID_ARGUMENT, "at least 1");
-    c = plain_case(up, 8, 8);
+    c = conv_case_plain(up, 8, 8);
     c.batch = 0;
     check_reshape(&c, PPH_INVALID_ARGUMENT, "at least 1");
-    c = plain_case(up, 8, 8);
+    c = conv_case_plain(up, 8, 8);
     c.input[0] = 1;
     c.desc.pad_begin[0] = c.desc.pad_end[0] = up ? 2 : 0;
     check_reshape(&c, PPH_INVALID_ARGUMENT, up ? "output" : "kernel");
-    c = plain_case(up, 8, 8);
+    c = conv_case_plain(up, 8, 8);
     c.input[0] = c.input[1] = INT32_MAX;
     check_reshape(&c, PPH_LIMIT_EXCEEDED, "bytes");
   }
@@ -465,7 +219,7 @@ static void test_reshapes(void **state) {
   static const int64_t shapes[][3] = {{1, 7, 9}, {2, 3, 40}, {1, 1, 1},
                                       {1, 7, 9}, {1, 60, 2}, {2, 3, 40}};
   for (int up = 0; up < 2; up++) {
-    conv_case c = plain_case(up, 32, 24);
+    conv_case c = conv_case_plain(up, 32, 24);
     any_op op = {0};
     pph_error error = {0};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -473,75 +227,80 @@ static void test_reshapes(void **state) {
       size_t bytes, again;
       c.batch = shapes[i][0];
       memcpy(c.input, shapes[i] + 1, 2 * sizeof *c.input);
-      fill_data(&c, 5);
+      conv_case_fill(&c, 5);
       if (!op.up && !op.plain)
-        test_assert_ok(make(up, &c.desc, c.w, c.b, &op, &error), &error);
-      test_assert_ok(reshape(&op, c.batch, c.input, output, &bytes, &error),
-                     &error);
-      test_assert_ok(reshape(&op, c.batch, c.input, output, &again, &error),
-                     &error);
+        test_assert_ok(conv_case_make(up, &c.desc, c.w, c.b, &op, &error),
+                       &error);
+      test_assert_ok(
+          conv_case_reshape(&op, c.batch, c.input, output, &bytes, &error),
+          &error);
+      test_assert_ok(
+          conv_case_reshape(&op, c.batch, c.input, output, &again, &error),
+          &error);
       assert_int_equal(bytes, again);
       float *result = malloc(c.outputs * sizeof *result);
-      run_with(&op, &c, bytes, NULL, result);
-      check_definition(&c, result);
+      conv_case_run_with(&op, &c, bytes, NULL, result);
+      conv_case_check(&c, result);
       free(result);
-      drop_data(&c);
+      conv_case_drop(&c);
     }
-    destroy(&op);
+    conv_case_destroy(&op);
   }
 }
 
 static void test_run_refusals(void **state) {
   for (int up = 0; up < 2; up++) {
-    conv_case c = plain_case(up, 32, 24);
+    conv_case c = conv_case_plain(up, 32, 24);
     any_op op;
     pph_error error = {0};
     int64_t output[3];
     size_t bytes;
     c.desc.residual = true;
     c.desc.algorithm = "gather";
-    fill_data(&c, 1);
+    conv_case_fill(&c, 1);
     float *y = malloc(c.outputs * sizeof *y);
-    test_assert_ok(make(up, &c.desc, c.w, c.b, &op, &error), &error);
-    assert_null(explain(&op).algorithm);
-    assert_true(explain(&op).done_flops == 0);
+    test_assert_ok(conv_case_make(up, &c.desc, c.w, c.b, &op, &error), &error);
+    assert_null(conv_case_explain(&op).algorithm);
+    assert_true(conv_case_explain(&op).done_flops == 0);
     pph_conv_tensors good = {.input = c.x, .residual = c.r, .output = y};
-    assert_int_equal(run(&op, &good, &error), PPH_INVALID_ARGUMENT);
+    assert_int_equal(conv_case_run(&op, &good, &error), PPH_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "reshape"));
-    test_assert_ok(reshape(&op, 1, c.input, output, &bytes, &error), &error);
+    test_assert_ok(conv_case_reshape(&op, 1, c.input, output, &bytes, &error),
+                   &error);
     assert_true(bytes > 0);
-    assert_int_equal(run(&op, &good, NULL), PPH_INVALID_ARGUMENT);
-    char *workspace = take_workspace(bytes + 64);
+    assert_int_equal(conv_case_run(&op, &good, NULL), PPH_INVALID_ARGUMENT);
+    char *workspace = conv_case_workspace(bytes + 64);
     good.workspace = workspace + 4;
-    assert_int_equal(run(&op, &good, &error), PPH_INVALID_ARGUMENT);
+    assert_int_equal(conv_case_run(&op, &good, &error), PPH_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "aligned"));
     good.workspace = workspace;
     pph_conv_tensors bad[3] = {good, good, good};
     bad[0].input = bad[1].residual = NULL;
     bad[2].output = NULL;
     for (int i = 0; i < 3; i++)
-      assert_int_equal(run(&op, &bad[i], NULL), PPH_INVALID_ARGUMENT);
-    test_assert_ok(run(&op, &good, &error), &error);
-    check_definition(&c, y);
+      assert_int_equal(conv_case_run(&op, &bad[i], NULL), PPH_INVALID_ARGUMENT);
+    test_assert_ok(conv_case_run(&op, &good, &error), &error);
+    conv_case_check(&c, y);
     free(workspace);
     free(y);
-    destroy(&op);
-    drop_data(&c);
+    conv_case_destroy(&op);
+    conv_case_drop(&c);
   }
 }
 
 static void test_explain(void **state) {
-  conv_case c = plain_case(true, 32, 24);
+  conv_case c = conv_case_plain(true, 32, 24);
   any_op op;
   pph_error error = {0};
   int64_t output[3];
   size_t bytes;
   c.desc.algorithm = "gather";
   c.desc.threads = 3;
-  fill_data(&c, 1);
-  test_assert_ok(make(true, &c.desc, c.w, c.b, &op, &error), &error);
-  test_assert_ok(reshape(&op, 1, c.input, output, &bytes, &error), &error);
-  pph_operator_info info = explain(&op);
+  conv_case_fill(&c, 1);
+  test_assert_ok(conv_case_make(true, &c.desc, c.w, c.b, &op, &error), &error);
+  test_assert_ok(conv_case_reshape(&op, 1, c.input, output, &bytes, &error),
+                 &error);
+  pph_operator_info info = conv_case_explain(&op);
   assert_string_equal(info.algorithm, "gather");
   assert_int_equal(strncmp(info.kernel, "pph_f32_gemm", 12), 0);
   assert_true(info.error_bound > 0 && info.error_bound <= 4);
@@ -553,8 +312,8 @@ static void test_explain(void **state) {
   assert_true(info.packed_bytes >= 4 * c.weight_count);
   assert_int_equal(info.workspace_bytes, bytes);
   assert_int_equal(bytes % (3 * 64), 0);
-  destroy(&op);
-  drop_data(&c);
+  conv_case_destroy(&op);
+  conv_case_drop(&c);
   assert_null(pph_conv_explain(NULL).algorithm);
   assert_null(pph_conv_transpose_explain(NULL).algorithm);
 }
@@ -562,13 +321,13 @@ static void test_explain(void **state) {
 /* Everything that create reads may go afterwards. */
 static void test_copies(void **state) {
   for (int up = 0; up < 2; up++) {
-    conv_case c = plain_case(up, 32, 24);
+    conv_case c = conv_case_plain(up, 32, 24);
     any_op op;
     pph_error error = {0};
     int64_t output[3];
     size_t bytes;
     c.desc.activation = PPH_ACTIVATION_PRELU;
-    fill_data(&c, 1);
+    conv_case_fill(&c, 1);
     float *y = malloc(c.outputs * sizeof *y);
     size_t outs = (size_t)c.desc.out_channels;
     pph_conv_desc *desc = malloc(sizeof *desc);
@@ -584,18 +343,19 @@ static void test_copies(void **state) {
     desc->limits = limits;
     desc->algorithm = name;
     desc->slopes = slopes;
-    test_assert_ok(make(up, desc, w, b, &op, &error), &error);
+    test_assert_ok(conv_case_make(up, desc, w, b, &op, &error), &error);
     memset(limits, 0, sizeof *limits);
     memset(name, 'x', strlen(name));
     void *gone[] = {w, b, slopes, name, limits, desc};
     for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
       free(gone[i]);
-    test_assert_ok(reshape(&op, 1, c.input, output, &bytes, &error), &error);
-    run_with(&op, &c, bytes, NULL, y);
-    check_definition(&c, y);
+    test_assert_ok(conv_case_reshape(&op, 1, c.input, output, &bytes, &error),
+                   &error);
+    conv_case_run_with(&op, &c, bytes, NULL, y);
+    conv_case_check(&c, y);
     free(y);
-    destroy(&op);
-    drop_data(&c);
+    conv_case_destroy(&op);
+    conv_case_drop(&c);
   }
 }
 
@@ -621,8 +381,8 @@ static void *run_rounds(void *argument) {
   r->same = workspace || !r->bytes;
   for (int i = 0; i < ROUNDS && r->same; i++) {
     memset(r->output, 0xff, r->c->outputs * sizeof(float));
-    r->same = run(r->op, &tensors, NULL) == PPH_OK &&
-              same_bits(r->output, r->expected, r->c->outputs);
+    r->same = conv_case_run(r->op, &tensors, NULL) == PPH_OK &&
+              conv_case_same(r->output, r->expected, r->c->outputs);
   }
   free(workspace);
   return NULL;
@@ -635,10 +395,12 @@ static void check_runners(const conv_case *c) {
   size_t bytes;
   pthread_t threads[RUNNERS];
   runner runners[RUNNERS];
-  float *expected = compute(c, NULL);
-  test_assert_ok(make(c->up, &c->desc, c->w, c->b, &op, &error), &error);
-  test_assert_ok(reshape(&op, c->batch, c->input, output, &bytes, &error),
+  float *expected = conv_case_compute(c, NULL);
+  test_assert_ok(conv_case_make(c->up, &c->desc, c->w, c->b, &op, &error),
                  &error);
+  test_assert_ok(
+      conv_case_reshape(&op, c->batch, c->input, output, &bytes, &error),
+      &error);
   for (int i = 0; i < RUNNERS; i++) {
     runners[i] = (runner){.op = &op,
                           .c = c,
@@ -656,15 +418,15 @@ static void check_runners(const conv_case *c) {
     free(runners[i].output);
   }
   free(expected);
-  destroy(&op);
+  conv_case_destroy(&op);
 }
 
 /* Cases that different algorithms are chosen for. */
 static conv_case varied_case(int i) {
-  conv_case c = plain_case(i & 1, i & 2 ? 64 : 24, i & 4 ? 3 : 48);
+  conv_case c = conv_case_plain(i & 1, i & 2 ? 64 : 24, i & 4 ? 3 : 48);
   if (i == 6 || i == 7)
     c.desc.group = c.desc.in_channels = c.desc.out_channels = 24;
-  fill_data(&c, (uint64_t)i);
+  conv_case_fill(&c, (uint64_t)i);
   return c;
 }
 
@@ -672,7 +434,7 @@ static void test_shared_operator(void **state) {
   for (int i = 0; i < 8; i++) {
     conv_case c = varied_case(i);
     check_runners(&c);
-    drop_data(&c);
+    conv_case_drop(&c);
   }
 }
 
@@ -682,11 +444,13 @@ static const char *find_algorithm(const conv_case *c) {
   pph_error error = {0};
   int64_t output[3];
   size_t bytes;
-  test_assert_ok(make(c->up, &c->desc, c->w, c->b, &op, &error), &error);
-  test_assert_ok(reshape(&op, c->batch, c->input, output, &bytes, &error),
+  test_assert_ok(conv_case_make(c->up, &c->desc, c->w, c->b, &op, &error),
                  &error);
-  const char *name = explain(&op).algorithm;
-  destroy(&op);
+  test_assert_ok(
+      conv_case_reshape(&op, c->batch, c->input, output, &bytes, &error),
+      &error);
+  const char *name = conv_case_explain(&op).algorithm;
+  conv_case_destroy(&op);
   return name;
 }
 
@@ -698,13 +462,13 @@ static void test_pools(void **state) {
   for (int i = 0; i < 24; i++) {
     conv_case c = varied_case(i % 8);
     c.desc.accuracy = (pph_accuracy)(i / 8);
-    float *expected = compute(&c, NULL);
-    check_definition(&c, expected);
+    float *expected = conv_case_compute(&c, NULL);
+    conv_case_check(&c, expected);
     if (c.desc.accuracy != PPH_ACCURACY_EXACT)
       c.desc.algorithm = find_algorithm(&c);
     for (int p = 0; p < 9; p++) {
       c.desc.threads = (uint32_t)(p / 3 + 1); /* fewer or more than the pool */
-      float *result = compute(&c, pools[p % 3]);
+      float *result = conv_case_compute(&c, pools[p % 3]);
       for (size_t k = 0; k < c.outputs; k++)
         if (memcmp(&expected[k], &result[k], sizeof(float)) != 0)
           fail_msg("case %d, element %zu is %.9g alone, %.9g on %d threads "
@@ -714,7 +478,7 @@ static void test_pools(void **state) {
       free(result);
     }
     free(expected);
-    drop_data(&c);
+    conv_case_drop(&c);
   }
   for (int i = 0; i < 3; i++)
     pph_thread_pool_destroy(pools[i]);
@@ -730,17 +494,17 @@ static void test_exact_levels(void **state) {
     conv_case c = varied_case(i);
     c.desc.accuracy = PPH_ACCURACY_EXACT;
     c.desc.cpu = PPH_CPU_AVX2;
-    float *expected = compute(&c, NULL);
+    float *expected = conv_case_compute(&c, NULL);
     for (int k = 0; k < 6; k++) {
       c.desc.cpu = k % 2 ? PPH_CPU_AVX512 : PPH_CPU_AVX2;
       c.desc.algorithm = names[k / 2];
-      float *result = compute(&c, NULL);
-      if (!same_bits(expected, result, c.outputs))
+      float *result = conv_case_compute(&c, NULL);
+      if (!conv_case_same(expected, result, c.outputs))
         fail_msg("case %d differs in way %d", i, k);
       free(result);
     }
     free(expected);
-    drop_data(&c);
+    conv_case_drop(&c);
   }
 }
 
@@ -772,23 +536,24 @@ static pph_status try_all(const conv_case *c, failing *state, float *y) {
   pph_error error = {0};
   int64_t output[3];
   size_t bytes;
-  pph_status status = make(c->up, &c->desc, c->w, c->b, &op, &error);
+  pph_status status = conv_case_make(c->up, &c->desc, c->w, c->b, &op, &error);
   if (status != PPH_OK) {
     assert_true(!op.up && !op.plain);
     return status;
   }
-  status = reshape(&op, c->batch, c->input, output, &bytes, &error);
+  status = conv_case_reshape(&op, c->batch, c->input, output, &bytes, &error);
   if (status != PPH_OK) {
     assert_int_equal(bytes, 0);
-    assert_null(explain(&op).algorithm);
-    test_assert_ok(reshape(&op, c->batch, c->input, output, &bytes, &error),
-                   &error);
+    assert_null(conv_case_explain(&op).algorithm);
+    test_assert_ok(
+        conv_case_reshape(&op, c->batch, c->input, output, &bytes, &error),
+        &error);
   }
   size_t before = state->count;
-  run_with(&op, c, bytes, NULL, y);
+  conv_case_run_with(&op, c, bytes, NULL, y);
   assert_int_equal(state->count, before);
-  check_definition(c, y);
-  destroy(&op);
+  conv_case_check(c, y);
+  conv_case_destroy(&op);
   return status;
 }
 
@@ -819,13 +584,13 @@ static void test_allocation(void **state) {
       conv_case c = varied_case(i);
       c.desc.algorithm = names[k];
       if (k >= 2 && k <= 3 && (i != 5 || !c.up)) { /* narrow ones */
-        drop_data(&c);
+        conv_case_drop(&c);
         continue;
       }
       c.desc.activation = PPH_ACTIVATION_PRELU;
       c.desc.slopes = c.slopes;
       fail_each(&c);
-      drop_data(&c);
+      conv_case_drop(&c);
     }
 }
 
