@@ -28,15 +28,20 @@ typedef struct filtered_block {
   float *panels, *products;
 } filtered_block;
 
-static filtered_tile find_tile(const pph_filtered_part *part, size_t index) {
-  const size_t *lengths = part->lengths;
-  size_t x = index % lengths[PPH_FILTERED_WIDTH];
-  size_t y = index / lengths[PPH_FILTERED_WIDTH] % lengths[PPH_FILTERED_HEIGHT];
-  return (filtered_tile){
-      .image = (int64_t)(index / lengths[PPH_FILTERED_WIDTH] /
-                         lengths[PPH_FILTERED_HEIGHT]),
-      .at = {(int64_t)(y * pph_filtered_outputs(part, PPH_FILTERED_HEIGHT)),
-             (int64_t)(x * pph_filtered_outputs(part, PPH_FILTERED_WIDTH))}};
+static void list_tiles(filtered_block *block, size_t first) {
+  const pph_filtered_part *part = block->part;
+  int64_t height = (int64_t)part->lengths[PPH_FILTERED_HEIGHT];
+  int64_t width = (int64_t)part->lengths[PPH_FILTERED_WIDTH];
+  int64_t rows = (int64_t)pph_filtered_outputs(part, PPH_FILTERED_HEIGHT);
+  int64_t columns = (int64_t)pph_filtered_outputs(part, PPH_FILTERED_WIDTH);
+  int64_t x = (int64_t)first % width, y = (int64_t)first / width % height;
+  int64_t image = (int64_t)first / width / height;
+  for (size_t i = 0; i < block->count; i++) {
+    block->tiles[i] = (filtered_tile){image, {y * rows, x * columns}};
+    x = x + 1 < width ? x + 1 : 0;
+    y = x ? y : y + 1 < height ? y + 1 : 0;
+    image += !x && !y;
+  }
 }
 
 /* A kernel's row and column axis: a line runs along its columns. */
@@ -66,36 +71,48 @@ static void clip(int64_t begin, int64_t end, int64_t at, uint32_t length,
 
 /* Inputs */
 
-static void transform_tile(const filtered_block *block,
-                           const filtered_tile *tile, float *panel,
-                           size_t rows) {
+/* What all windows of a part have in common, and their places. */
+typedef struct filtered_input {
+  pph_filter_in_run run;
+  int64_t base, steps[PPH_FILTERED_AXES], image_step;
+} filtered_input;
+
+static filtered_input find_input(const filtered_block *block) {
   const pph_filtered_part *part = block->part;
   const pph_filtered_plan *plan = block->run->plan;
-  int64_t channels = (int64_t)plan->in_channels, at[2], input[2];
-  for (int i = 0; i < PPH_FILTERED_AXES; i++) {
-    at[i] = tile->at[i] - part->runs[i].pad_begin;
-    input[i] = plan->axes[i].axis.input;
-  }
-  int64_t steps[2] = {input[1] * channels, channels};
+  int64_t channels = (int64_t)plan->in_channels;
+  int64_t line = plan->axes[1].axis.input * channels;
+  int row = row_axis(part);
+  filtered_input input = {
+      .base = -(part->runs[0].pad_begin * line +
+                part->runs[1].pad_begin * channels),
+      .steps = {line, channels},
+      .image_step = plan->axes[0].axis.input * line,
+      .run = {.filter = column_filter(part),
+              .square = is_square(part),
+              .channels = plan->in_channels,
+              .input = block->run->tensors->input}};
+  input.run.row_step = input.steps[row];
+  input.run.column_step = input.steps[1 - row];
+  return input;
+}
+
+static void transform_tile(const filtered_block *block,
+                           const filtered_tile *tile, filtered_input *input) {
+  const pph_filtered_part *part = block->part;
+  const pph_axis_view *axes = block->run->plan->axes;
+  pph_filter_in_run *run = &input->run;
   int row = row_axis(part), column = 1 - row;
-  pph_filter_in_run run = {
-      .filter = column_filter(part),
-      .square = is_square(part),
-      .channels = plan->in_channels,
-      .input = block->run->tensors->input,
-      .offset =
-          ((tile->image * input[0] + at[0]) * input[1] + at[1]) * channels,
-      .row_step = steps[row],
-      .column_step = steps[column],
-      .panel = panel,
-      .chunk_step = rows * PPH_GEMM_CHUNK,
-      .point_step = pph_filtered_panel(plan, rows)};
-  clip(0, input[row], at[row], pph_filters[part->filters[row]].points,
-       &run.extent.row_begin, &run.extent.row_end);
-  clip(0, input[column], at[column],
-       pph_filters[part->filters[column]].points, &run.extent.column_begin,
-       &run.extent.column_end);
-  plan->run_in(&run);
+  run->offset = input->base + tile->image * input->image_step +
+                tile->at[0] * input->steps[0] + tile->at[1] * input->steps[1];
+  clip(0, axes[row].axis.input, tile->at[row] - part->runs[row].pad_begin,
+       pph_filters[part->filters[row]].points, &run->extent.row_begin,
+       &run->extent.row_end);
+  clip(0, axes[column].axis.input,
+       tile->at[column] - part->runs[column].pad_begin,
+       pph_filters[part->filters[column]].points, &run->extent.column_begin,
+       &run->extent.column_end);
+  block->run->plan->run_in(run);
 }
 
 /* Tiles [*done, result) of the block share a panel. */
@@ -105,12 +122,16 @@ static size_t next_rows(const filtered_block *block, size_t done) {
 }
 
 static void transform_tiles(const filtered_block *block) {
+  filtered_input input = find_input(block);
   float *panel = block->panels;
   for (size_t done = 0, rows; done < block->count; done += rows) {
     rows = next_rows(block, done);
-    for (size_t i = 0; i < rows; i++)
-      transform_tile(block, &block->tiles[done + i],
-                     panel + i * PPH_GEMM_CHUNK, rows);
+    input.run.chunk_step = rows * PPH_GEMM_CHUNK;
+    input.run.point_step = pph_filtered_panel(block->run->plan, rows);
+    for (size_t i = 0; i < rows; i++) {
+      input.run.panel = panel + i * PPH_GEMM_CHUNK;
+      transform_tile(block, &block->tiles[done + i], &input);
+    }
     panel += block->part->points *
              pph_filtered_panel(block->run->plan, rows);
   }
@@ -175,15 +196,14 @@ static void multiply_group(const filtered_block *block,
 
 /* Outputs */
 
-/* Columns [begin, end) of one phase y and phases x from first to last, and the
-   products of one tile. */
+/* Columns [begin, end) of one phase y and some phases x: what all tiles have
+   in common, and the places of their outputs. */
 typedef struct filtered_piece {
-  const filtered_block *block;
-  const filtered_tile *tile;
   size_t begin, end;
-  int64_t first[PPH_FILTERED_AXES], last[PPH_FILTERED_AXES];
-  const float *products;
-  size_t product_step;
+  const pph_filtered_range *height, *first, *last; /* of phase y, phases x */
+  int64_t base, steps[PPH_FILTERED_AXES], image_step;
+  pph_epilogue epilogue;
+  pph_filter_out_run run;
 } filtered_piece;
 
 /* The phases (y, x) of a column. */
@@ -192,73 +212,70 @@ static void find_phases(const filtered_block *block, size_t column,
   const pph_phase_run *runs = block->part->runs;
   size_t phase = column / block->run->plan->out_channels;
   size_t width = (size_t)runs[PPH_FILTERED_WIDTH].count;
-  phases[PPH_FILTERED_HEIGHT] =
-      runs[PPH_FILTERED_HEIGHT].first + (int64_t)(phase / width);
-  phases[PPH_FILTERED_WIDTH] =
-      runs[PPH_FILTERED_WIDTH].first + (int64_t)(phase % width);
+  phases[0] = runs[PPH_FILTERED_HEIGHT].first + (int64_t)(phase / width);
+  phases[1] = runs[PPH_FILTERED_WIDTH].first + (int64_t)(phase % width);
 }
 
-/* The outputs of the tile that exist in those phases. */
-static pph_filter_extent find_extent(const filtered_piece *piece,
-                                     const int64_t *phases) {
-  const pph_filtered_part *part = piece->block->part;
-  const pph_filtered_plan *plan = piece->block->run->plan;
+/* Places and ranges; the steps between positions are those of phases. */
+static void place_piece(const filtered_block *block, filtered_piece *piece) {
+  const pph_filtered_plan *plan = block->run->plan;
+  const pph_axis_view *axes = plan->axes;
+  int64_t channels = (int64_t)plan->out_channels, first[2], last[2];
+  int64_t line = axes[1].axis.output * channels;
+  find_phases(block, piece->begin, first);
+  find_phases(block, piece->end - 1, last);
+  piece->height = &plan->ranges[PPH_FILTERED_HEIGHT][first[0]];
+  piece->first = &plan->ranges[PPH_FILTERED_WIDTH][first[1]];
+  piece->last = &plan->ranges[PPH_FILTERED_WIDTH][last[1]];
+  piece->base = (first[0] - axes[0].trim) * line +
+                (first[1] - axes[1].trim) * channels +
+                (int64_t)piece->begin % channels;
+  piece->steps[0] = axes[0].output_step * line;
+  piece->steps[1] = axes[1].output_step * channels;
+  piece->image_step = axes[0].axis.output * line;
+}
+
+static void make_piece(const filtered_block *block, size_t begin, size_t end,
+                       filtered_piece *piece) {
+  const filtered_run *run = block->run;
+  const pph_filtered_plan *plan = run->plan;
+  piece->begin = begin;
+  piece->end = end;
+  place_piece(block, piece);
+  size_t channel = begin % plan->out_channels;
+  piece->epilogue =
+      (pph_epilogue){.bias = plan->bias ? plan->bias + channel : NULL,
+                     .residual = run->tensors->residual,
+                     .slopes = plan->slopes ? plan->slopes + channel : NULL,
+                     .low = run->spec->low,
+                     .high = run->spec->high};
+  int row = row_axis(block->part);
+  piece->run = (pph_filter_out_run){.filter = column_filter(block->part),
+                                    .square = is_square(block->part),
+                                    .stream = run->stream,
+                                    .columns = end - begin,
+                                    .output = run->tensors->output,
+                                    .row_step = piece->steps[row],
+                                    .column_step = piece->steps[1 - row],
+                                    .epilogue = &piece->epilogue};
+}
+
+/* The outputs of the tile that exist in a phase x. */
+static pph_filter_extent find_extent(const filtered_block *block,
+                                     const filtered_piece *piece,
+                                     const filtered_tile *tile,
+                                     const pph_filtered_range *width) {
+  const pph_filtered_part *part = block->part;
+  const pph_filtered_range *ranges[] = {piece->height, width};
   int row = row_axis(part), column = 1 - row;
-  const pph_filtered_range *rows = &plan->ranges[row][phases[row]];
-  const pph_filtered_range *columns = &plan->ranges[column][phases[column]];
   pph_filter_extent extent;
-  clip(rows->begin, rows->end, piece->tile->at[row],
+  clip(ranges[row]->begin, ranges[row]->end, tile->at[row],
        pph_filters[part->filters[row]].outputs, &extent.row_begin,
        &extent.row_end);
-  clip(columns->begin, columns->end, piece->tile->at[column],
+  clip(ranges[column]->begin, ranges[column]->end, tile->at[column],
        pph_filters[part->filters[column]].outputs, &extent.column_begin,
        &extent.column_end);
   return extent;
-}
-
-/* Offset of the tile's first output in that column, which may not exist. */
-static int64_t find_output(const filtered_piece *piece, int64_t *steps) {
-  const pph_filtered_plan *plan = piece->block->run->plan;
-  int64_t channels = (int64_t)plan->out_channels, o[2];
-  for (int i = 0; i < PPH_FILTERED_AXES; i++) {
-    const pph_axis_view *view = &plan->axes[i];
-    o[i] = piece->tile->at[i] * view->output_step + piece->first[i] -
-           view->trim;
-  }
-  int64_t height = plan->axes[0].axis.output, width = plan->axes[1].axis.output;
-  steps[1] = plan->axes[1].output_step * channels;
-  steps[0] = plan->axes[0].output_step * width * channels;
-  return ((piece->tile->image * height + o[0]) * width + o[1]) * channels +
-         (int64_t)piece->begin % channels;
-}
-
-static void store_piece(const filtered_piece *piece,
-                        const pph_filter_extent *extent) {
-  const filtered_run *run = piece->block->run;
-  const pph_filtered_plan *plan = run->plan;
-  const pph_filtered_part *part = piece->block->part;
-  int64_t steps[2];
-  int row = row_axis(part);
-  size_t column = piece->begin % plan->out_channels;
-  pph_epilogue epilogue = {
-      .bias = plan->bias ? plan->bias + column : NULL,
-      .residual = run->tensors->residual,
-      .slopes = plan->slopes ? plan->slopes + column : NULL,
-      .low = run->spec->low,
-      .high = run->spec->high};
-  pph_filter_out_run out = {.filter = column_filter(part),
-                            .square = is_square(part),
-                            .stream = run->stream,
-                            .columns = piece->end - piece->begin,
-                            .sums = piece->products,
-                            .point_step = piece->product_step,
-                            .output = run->tensors->output,
-                            .offset = find_output(piece, steps),
-                            .row_step = steps[row],
-                            .column_step = steps[1 - row],
-                            .extent = *extent,
-                            .epilogue = &epilogue};
-  plan->run_out(&out);
 }
 
 static bool same_extent(const pph_filter_extent *a,
@@ -267,24 +284,30 @@ static bool same_extent(const pph_filter_extent *a,
          a->column_begin == b->column_begin && a->column_end == b->column_end;
 }
 
-/* Phases x lie together in the output. Where a tile has all of them, or the
-   same ones, they are stored at once; else one by one. */
-static void store_phases(const filtered_piece *all) {
-  pph_filter_extent extent = find_extent(all, all->first);
-  pph_filter_extent last = find_extent(all, all->last);
-  if (same_extent(&extent, &last)) {
-    store_piece(all, &extent);
+/* The sums are those of the piece's first column. Phases x lie together in the
+   output. Where a tile has all of them, or the same ones, they are stored at
+   once; else one by one. */
+static void store_tile(const filtered_block *block, filtered_piece *piece,
+                       const filtered_tile *tile) {
+  pph_filter_out_run *run = &piece->run;
+  run->extent = find_extent(block, piece, tile, piece->first);
+  pph_filter_extent last = find_extent(block, piece, tile, piece->last);
+  if (same_extent(&run->extent, &last)) {
+    run->offset = piece->base + tile->image * piece->image_step +
+                  tile->at[0] * piece->steps[0] +
+                  tile->at[1] * piece->steps[1];
+    block->run->plan->run_out(run);
     return;
   }
-  size_t channels = all->block->run->plan->out_channels;
-  filtered_piece piece = *all;
-  for (; piece.begin < all->end; piece.begin = piece.end) {
-    piece.end = (piece.begin / channels + 1) * channels;
-    piece.end = piece.end < all->end ? piece.end : all->end;
-    piece.products = all->products + (piece.begin - all->begin);
-    find_phases(piece.block, piece.begin, piece.first);
-    extent = find_extent(&piece, piece.first);
-    store_piece(&piece, &extent);
+  size_t channels = block->run->plan->out_channels;
+  for (size_t begin = piece->begin, end; begin < piece->end; begin = end) {
+    end = (begin / channels + 1) * channels;
+    end = end < piece->end ? end : piece->end;
+    filtered_piece one;
+    make_piece(block, begin, end, &one);
+    one.run.sums = run->sums + (begin - piece->begin);
+    one.run.point_step = run->point_step;
+    store_tile(block, &one, tile);
   }
 }
 
@@ -292,19 +315,17 @@ static void store_phases(const filtered_piece *all) {
 static void store_columns(const filtered_block *block,
                           const filtered_group *group, size_t begin,
                           size_t end) {
-  const float *products = block->products;
-  filtered_piece piece = {.block = block, .begin = begin, .end = end};
-  find_phases(block, begin, piece.first);
-  find_phases(block, end - 1, piece.last);
+  const float *products = block->products + (begin - group->begin);
+  filtered_piece piece;
+  make_piece(block, begin, end, &piece);
   for (size_t done = 0, rows; done < block->count; done += rows) {
     rows = next_rows(block, done);
-    piece.product_step = pph_filtered_products(group->width, rows);
+    piece.run.point_step = pph_filtered_products(group->width, rows);
     for (size_t i = 0; i < rows; i++) {
-      piece.tile = &block->tiles[done + i];
-      piece.products = products + i * group->width + begin - group->begin;
-      store_phases(&piece);
+      piece.run.sums = products + i * group->width;
+      store_tile(block, &piece, &block->tiles[done + i]);
     }
-    products += block->part->points * piece.product_step;
+    products += block->part->points * piece.run.point_step;
   }
 }
 
@@ -336,8 +357,7 @@ static void run_block(void *context, uint32_t worker, size_t index) {
   block.count = part->tiles - first;
   block.count = block.count < part->block_tiles ? block.count
                                                 : part->block_tiles;
-  for (size_t i = 0; i < block.count; i++)
-    block.tiles[i] = find_tile(part, first + i);
+  list_tiles(&block, first);
   block.panels = (float *)(void *)(workspace + worker * run->thread_bytes);
   block.products = block.panels + plan->panel_floats;
   transform_tiles(&block);
