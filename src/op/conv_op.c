@@ -140,14 +140,18 @@ static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
   size_t count, least = SIZE_MAX;
   const pph_algo *const *list = pph_algo_list(&count);
   bool known = !desc->algorithm;
+  /* As if for one thread, whatever there are: algorithms round differently, and
+     results must not depend on the number of threads. */
+  pph_conv_spec spec = op->spec;
+  spec.threads = 1;
   *chosen = NULL;
   for (size_t i = 0; i < count; i++) {
     if (desc->algorithm && !is_named(list[i], desc->algorithm))
       continue;
     known = true;
-    if (!pph_algo_allowed(list[i], &op->spec))
+    if (!pph_algo_allowed(list[i], &spec))
       continue;
-    pph_algo_cost one = list[i]->cost(list[i], &op->spec);
+    pph_algo_cost one = list[i]->cost(list[i], &spec);
     least = one.packed_bytes < least ? one.packed_bytes : least;
     if (one.packed_bytes > desc->weight_bytes ||
         (*chosen && one.us >= cost->us))
