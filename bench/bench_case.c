@@ -129,7 +129,7 @@ double bench_case_error(const bench_case *one, const float *output) {
     size_t image = i / (channels * pixels), rest = i % (channels * pixels);
     size_t at = (image * pixels + rest % pixels) * channels + rest / pixels;
     double error = fabs((double)output[i] - one->expected[at]);
-    double e = error == 0 ? 0 : error / (one->magnitude[at] * 0x1p-24);
+    double e = error == 0 ? 0 : error / (one->magnitude[at] * 0x1p-23);
     if (!(e <= worst)) /* a NaN counts as infinitely wrong */
       worst = e >= 0 ? e : INFINITY;
   }

@@ -24,7 +24,7 @@ typedef struct bench_case {
 bench_case *bench_case_create(const char *descriptor, char *message);
 void bench_case_destroy(bench_case *one);
 
-/* The largest E of `output` (NCHW): |error| / (2^-24 * sum |x||w|). */
+/* The largest E of `output` (NCHW): |error| / (2^-23 * sum |x||w|). */
 double bench_case_error(const bench_case *one, const float *output);
 
 /* channels-first to channels-last and back: [n, rows, columns] to

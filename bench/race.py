@@ -11,8 +11,9 @@ from pathlib import Path
 import rivals
 from rivals import CannotRun, Case, Contender, Library
 
-SPOILED = 512.0  # E of another result: not f32 arithmetic, or wrong
-DIRECT, HIGH, NORMAL = 8.0, 4.0, 24.0  # of ours, see bound
+SPOILED = 256.0  # E of another result: not f32 arithmetic, or wrong
+PROMISED = {"native.exact": 4.0, "native.high": 4.0}  # E of ours; others:
+NORMAL = 24.0
 TURN_US, TURN_RUNS = 2000.0, 10  # a turn is runs up to either
 LEAST_RUNS = 5
 PREPARING = "the exact result"
@@ -56,16 +57,11 @@ def openers(settings: Settings, library: Library, case: Case) -> dict:
     return made
 
 
-def bound(name: str, facts: dict[str, dict]) -> float:
-    """The largest E allowed. A direct sum of few terms may exceed what `high`
-    promises; then `high` may be as far off as that."""
+def bound(name: str) -> float:
+    """The largest E allowed."""
     if not name.startswith("native"):
         return SPOILED
-    if name == "native.exact":
-        return DIRECT
-    if name == "native.high":
-        return max(HIGH, facts["native.exact"].get("E") or 0)
-    return NORMAL
+    return PROMISED.get(name, NORMAL)
 
 
 def open_all(settings: Settings, library: Library, case: Case, banned: dict,
@@ -89,7 +85,7 @@ def open_all(settings: Settings, library: Library, case: Case, banned: dict,
         except Exception as error:  # a peer may fail in any way
             facts[name] = {"reason": f"{type(error).__name__}: {error}"}
             continue
-        if e <= bound(name, facts):
+        if e <= bound(name):
             ready[name] = contender
         else:
             facts[name]["reason"] = "another result"
