@@ -27,10 +27,18 @@ void pph_algo_parallelize(pph_thread_pool *pool, uint32_t threads,
   size_t workers = pool ? pthreadpool_get_threads_count(pool) : 1;
   workers = workers < threads ? workers : threads;
   workers = workers < blocks ? workers : blocks;
-  shared_work work = {.blocks = blocks, .body = body, .context = context};
+  shared_work work;
+  work.blocks = blocks;
+  work.body = body;
+  work.context = context;
+  /* The pool orders what is written before and after the run, but unseen by a
+     thread sanitizer. Through the counter it is seen: stored last, loaded
+     first. */
+  atomic_store(&work.next, 0);
   /* Trained weights hold numbers so small that their sums are denormal, which
      processors add a hundred times slower: they count as 0, as in XNNPACK. */
   pthreadpool_parallelize_1d(pool, draw_blocks, &work,
                              workers > 1 ? workers : 1,
                              PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+  (void)atomic_load(&work.next);
 }
