@@ -14,7 +14,8 @@ from rivals import CannotRun, Case, Contender, Library
 SPOILED = 256.0  # E of another result: not f32 arithmetic, or wrong
 PROMISED = {"native.exact": 4.0, "native.high": 4.0}  # E of ours; others:
 NORMAL = 24.0
-TURN_US, TURN_RUNS = 2000.0, 10  # a turn is runs up to either
+TURN_US, TURN_RUNS = 2000.0, 10  # a turn is runs up to either,
+TURN_LEAST = 3  # but so many at least: what is large is not always cold
 LEAST_RUNS = 5
 PREPARING = "the exact result"
 BIG_OUTPUT = 1 << 20  # from here on two threads are measured too
@@ -117,11 +118,11 @@ def time_all(ready: dict[str, Contender], seconds: float, tell
         for name in order:
             tell(name)
             turn = 0.0
-            for _ in range(TURN_RUNS):
+            for i in range(TURN_RUNS):
                 start = time.perf_counter_ns()
                 times[name].append(ready[name].run())
                 turn += (time.perf_counter_ns() - start) * 1e-3
-                if turn > TURN_US:
+                if turn > TURN_US and i + 1 >= TURN_LEAST:
                     break
             budget[name] -= turn
         order = [name for name in order[1:] + order[:1]

@@ -31,7 +31,7 @@ typedef struct pph_gemm_tile {
   bool accumulate; /* sums start from c instead of 0 */
   const pph_epilogue *epilogue; /* NULL: sums are stored as they are */
   /* What is soon to be read from memory: so many floats are fetched with each
-     step of the depth (of a panel A). NULL: nothing. */
+     step of the depth. NULL: nothing. */
   const float *ahead;
   size_t ahead_step;
 } pph_gemm_tile;

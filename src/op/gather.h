@@ -56,7 +56,9 @@ typedef struct pph_gather_plan {
   size_t blocks;      /* of all parts */
   size_t copy_floats; /* workspace: a block's copy, then one tile of sums */
   float *weights;     /* packed panels B */
-  size_t *starts;     /* where the runs of taps lie, see pph_gather_reads */
+  size_t weight_floats;
+  bool fetch;     /* they do not stay in cache */
+  size_t *starts; /* where the runs of taps lie, see pph_gather_reads */
   float *bias, *slopes; /* per group: out_channels, repeated per phase x */
   size_t repeats;
   size_t part_count;
@@ -79,6 +81,13 @@ typedef struct pph_gather_block {
   const float *inputs; /* tap 0 of the first position */
   size_t line;         /* floats between positions of neighbouring rows */
 } pph_gather_block;
+
+/* Columns rounded up to whole vectors, as panels B are. */
+static inline size_t pph_gather_round(const pph_gather_plan *plan,
+                                      size_t columns) {
+  size_t lanes = plan->gemm->lanes;
+  return (columns + lanes - 1) / lanes * lanes;
+}
 
 /* Number of column blocks of one (depth, height) phase pair. */
 static inline size_t pph_gather_column_blocks(const pph_gather_plan *plan,

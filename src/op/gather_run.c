@@ -21,6 +21,8 @@ typedef struct gather_product {
   int64_t out[2];                /* output depth and height */
   const pph_gather_reads *reads;
   const float *weights;
+  const float *ahead; /* the tile's share of the next weights; NULL: none */
+  size_t ahead_step;  /* floats of it per step of the depth */
   float *sums; /* room for one tile */
   pph_epilogue epilogue;
 } gather_product;
@@ -69,7 +71,9 @@ static void multiply(const gather_product *product, float *target,
       .b = product->weights,
       .c = target,
       .c_stride = stride,
-      .epilogue = epilogue});
+      .epilogue = epilogue,
+      .ahead = product->ahead,
+      .ahead_step = product->ahead_step});
 }
 
 /* Stores the pixels of the tile's row that exist, from sums. One row is the
@@ -199,24 +203,32 @@ static bool find_rows(const gather_product *product, size_t pair,
   return true;
 }
 
-/* All tiles of a block times one column block. */
+/* All tiles of a block times one column block. Where weights do not stay in
+   cache the tiles fetch the next ones meanwhile, each a part. */
 static void run_columns(gather_product *product,
                         const pph_gather_block *block, size_t pair) {
+  const pph_gather_plan *plan = product->job->plan;
   const int64_t *first = block->first, *count = block->count;
   int64_t rows = product->part->rows;
   gather_tile tile = {.n = block->n, .q = {first[PPH_DEPTH]}};
+  size_t segments = (size_t)pph_ceil_div(count[PPH_WIDTH], rows);
+  size_t tiles = (size_t)count[PPH_HEIGHT] * segments;
+  size_t depth = product->part->depth;
+  size_t width = pph_gather_round(plan, product->columns);
+  const float *next = product->weights + depth * width;
+  bool fetch = plan->fetch && next < plan->weights + plan->weight_floats;
   product->tile = &tile;
-  for (int64_t h = 0; h < count[PPH_HEIGHT]; h++) {
+  product->ahead_step = (width + tiles - 1) / tiles;
+  for (size_t i = 0; i < tiles; i++) {
+    int64_t h = (int64_t)(i / segments), w = (int64_t)(i % segments) * rows;
     tile.q[PPH_HEIGHT] = first[PPH_HEIGHT] + h;
-    if (!find_rows(product, pair, product->out))
-      continue;
-    for (int64_t w = 0; w < count[PPH_WIDTH]; w += rows) {
-      tile.q[PPH_WIDTH] = first[PPH_WIDTH] + w;
-      tile.rows = (uint32_t)pph_min_i64(rows, count[PPH_WIDTH] - w);
-      tile.inputs = block->inputs + (size_t)h * block->line +
-                    (size_t)w * block->reads->row_step;
+    tile.q[PPH_WIDTH] = first[PPH_WIDTH] + w;
+    tile.rows = (uint32_t)pph_min_i64(rows, count[PPH_WIDTH] - w);
+    tile.inputs = block->inputs + (size_t)h * block->line +
+                  (size_t)w * block->reads->row_step;
+    product->ahead = fetch ? next + i * product->ahead_step * depth : NULL;
+    if (find_rows(product, pair, product->out))
       run_product(product);
-    }
   }
 }
 
