@@ -294,36 +294,65 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
   return PPH_OK;
 }
 
-/* Costs: packing, products, and what part of the weights is read from where. */
+/* Rows of outputs (or planes of them) of a run of phases. */
+static double count_outputs(const pph_axis_view *view,
+                            const pph_phase_run *run) {
+  double count = 0;
+  for (int64_t phase = run->first; phase < run->first + run->count; phase++) {
+    int64_t begin, end;
+    pph_axis_view_range(view, phase, &begin, &end);
+    count += (double)(end - begin);
+  }
+  return count;
+}
+
+/* `calls` tiles, whose columns come from level 2 each time. */
+static double cost_products(pph_cpu cpu, double calls, double rows,
+                            double columns, double depth) {
+  double reading = 1.6 * pph_cost_memory(4 * calls * columns * depth, 0);
+  return pph_cost_overlap(pph_cost_gemm(cpu, calls, rows, columns, depth),
+                          reading);
+}
+
+/* Products, while weights come from where they are; inputs and outputs. */
 static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
                         const pph_gather_part *part, pph_algo_cost *cost) {
-  double groups = (double)spec->problem.group;
-  double tiles = groups * (double)part->tiles;
-  double pairs = (double)pph_gather_pairs(part);
-  double depth = (double)part->depth, rows = part->rows;
+  const pph_problem *p = &spec->problem;
+  double groups = (double)p->group, depth = (double)part->depth;
+  double rows = part->rows, columns = (double)part->columns;
   double full = (double)(part->columns / plan->column_step);
   double rest = (double)(part->columns % plan->column_step);
-  double us = pph_cost_gemm(spec->cpu, tiles * pairs * full, rows,
+  double lines = groups * (double)p->batch;
+  for (int i = 0; i < PPH_WIDTH; i++)
+    lines *= count_outputs(&plan->axes[i], &part->runs[i]);
+  double pixels = lines * (double)plan->axes[PPH_WIDTH].length;
+  double tiles = pixels / rows;
+  double us = cost_products(spec->cpu, tiles * full, rows,
                             (double)plan->column_step, depth);
   if (rest > 0)
-    us += pph_cost_gemm(spec->cpu, tiles * pairs, rows, rest, depth);
-  double weights =
-      depth * (double)pph_gather_round(plan, part->columns) * pairs;
+    us += cost_products(spec->cpu, tiles, rows, rest, depth);
+  double weights = 4 * groups * depth *
+                   (double)pph_gather_round(plan, part->columns) *
+                   (double)pph_gather_pairs(part);
   double blocks = (double)(part->blocks / part->chunks);
-  double bytes = 4 * weights * groups;
-  us += 0.7 * pph_cost_memory(bytes / groups * blocks, bytes);
-  us += pph_cost_flops(spec->cpu, blocks * pph_gather_copy_floats(part) * 4 *
-                                      (spec->input_channels_first ? 4 : 1));
+  if (weights > (double)pph_cpu_cache2())
+    us = pph_cost_overlap(
+        us, pph_cost_memory(weights * blocks / groups, weights));
+  double inputs = 4 * blocks * pph_gather_copy_floats(part);
+  double outputs = 4 * pixels * columns;
+  us += pph_cost_memory(inputs + outputs, inputs + outputs);
+  us += pph_cost_flops(spec->cpu, inputs * (spec->input_channels_first ? 4
+                                                                       : 1));
   if (spec->output_channels_first)
-    us += tiles * rows * pairs * (double)part->columns * 1.5 / 3000;
-  cost->packed_bytes += (size_t)(4 * weights * groups);
-  cost->done_flops += 2 * tiles * rows * depth * (double)part->columns * pairs;
+    us += pixels * columns * 1.5 / 3000;
+  cost->packed_bytes += (size_t)weights;
+  cost->done_flops += 2 * pixels * depth * columns;
   return us;
 }
 
 static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   pph_gather_plan plan = {0};
-  pph_algo_cost total = {.us = 0.5};
+  pph_algo_cost total = {.us = 0.3};
   init_plan(spec, &plan);
   const pph_axis_view *v = plan.axes;
   int64_t most = most_phases(spec);
