@@ -11,7 +11,7 @@
 
 /* gemm */
 
-enum { MAX_RUNS = 45 };
+enum { MAX_RUNS = 150 };
 
 /* Where values of A lie: in a panel (no runs), or in runs anywhere. */
 typedef struct gemm_rows {
@@ -89,7 +89,7 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
 }
 
 void kernel_check_gemm(kernel_check *check) {
-  static const size_t depths[] = {1, 2, 15, 16, 17, 32, MAX_RUNS};
+  static const size_t depths[] = {1, 2, 15, 16, 17, 45, MAX_RUNS};
   for (uint32_t rows = 1; rows <= check->kernel->rows; rows++)
     for (uint32_t columns = 1; columns <= check->kernel->columns; columns++)
       for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)

@@ -34,9 +34,10 @@ typedef struct pph_gather_part {
   size_t columns; /* phases x * output channels of a group */
   size_t packed;  /* offset of its weights: [group][depth, height phase] */
   size_t packed_each; /* floats of one (group, phase pair) */
-  uint32_t rows;      /* of a tile: neighbours in a row of pixels */
-  size_t segments;    /* tiles of one row of pixels */
-  size_t tiles;       /* of a group */
+  uint32_t rows;   /* of a tile, at most: neighbours in a row of pixels */
+  size_t segments; /* tiles of one row of pixels */
+  size_t tiles;    /* of a group */
+  size_t block_segments; /* tiles of one row of a block */
   pph_gather_window windows[PPH_PROBLEM_AXES]; /* of a block */
   size_t counts[PPH_PROBLEM_AXES];             /* blocks of an image */
   size_t pixel; /* floats from a pixel of the copy to the next */
@@ -77,6 +78,7 @@ typedef struct pph_gather_job {
 typedef struct pph_gather_block {
   size_t group;
   int64_t n, first[PPH_PROBLEM_AXES], count[PPH_PROBLEM_AXES];
+  size_t segment, segments; /* tiles along the width, counted in the image */
   const pph_gather_reads *reads;
   const float *inputs; /* tap 0 of the first position */
   size_t line;         /* floats between positions of neighbouring rows */
@@ -98,6 +100,15 @@ static inline size_t pph_gather_column_blocks(const pph_gather_plan *plan,
 /* (depth, height) phases of a part. */
 static inline size_t pph_gather_pairs(const pph_gather_part *part) {
   return (size_t)(part->runs[PPH_DEPTH].count * part->runs[PPH_HEIGHT].count);
+}
+
+/* Where tile `segment` of a row of `length` pixels begins: all have part->rows
+   of them or one less. */
+static inline int64_t pph_gather_tile_first(const pph_gather_part *part,
+                                            int64_t length, size_t segment) {
+  int64_t segments = (int64_t)part->segments, index = (int64_t)segment;
+  int64_t longer = length % segments;
+  return index * (length / segments) + (index < longer ? index : longer);
 }
 
 /* Runs of taps that one pph_gather_reads lists. */

@@ -48,6 +48,8 @@ static double set_block(const pph_gather_plan *plan, pph_gather_part *part,
     part->counts[i] =
         divide_up((size_t)plan->axes[i].length, (size_t)positions[i]);
   }
+  part->block_segments = (size_t)segments;
+  part->counts[PPH_WIDTH] = divide_up(part->segments, (size_t)segments);
   size_t step = (size_t)part->windows[PPH_WIDTH].q_step * plan->in_channels;
   part->pixel = plan->in_channels + (step % 512 ? 0 : PPH_GEMM_CHUNK);
   return pph_gather_copy_floats(part);
@@ -95,7 +97,7 @@ static void split_work(const pph_conv_spec *spec, const pph_gather_plan *plan,
     part->blocks = outer * part->counts[PPH_DEPTH] *
                    part->counts[PPH_HEIGHT] * part->counts[PPH_WIDTH];
     int64_t lines = part->windows[PPH_HEIGHT].positions;
-    int64_t segments = part->windows[PPH_WIDTH].positions / part->rows;
+    int64_t segments = (int64_t)part->block_segments;
     if (part->blocks >= wanted || (lines == 1 && segments == 1))
       break;
     set_block(plan, part, lines > 1 ? (lines + 1) / 2 : 1,
@@ -129,11 +131,11 @@ void pph_gather_shape(const pph_conv_spec *spec, const pph_gather_plan *plan,
   part->columns = (size_t)width->count * plan->out_channels;
   size_t most = plan->gemm->rows;
   for (;; most = (most + 1) / 2) {
-    part->rows = (uint32_t)share((int64_t)length, (int64_t)most);
+    part->segments = divide_up(length, most);
+    part->rows = (uint32_t)divide_up(length, part->segments);
     if (most == 1 || set_block(plan, part, 1, 1) <= MAX_FLOATS)
       break;
   }
-  part->segments = divide_up(length, part->rows);
   part->tiles = (size_t)(p->batch * plan->axes[PPH_DEPTH].length *
                          plan->axes[PPH_HEIGHT].length) *
                 part->segments;

@@ -208,24 +208,27 @@ static bool find_rows(const gather_product *product, size_t pair,
 static void run_columns(gather_product *product,
                         const pph_gather_block *block, size_t pair) {
   const pph_gather_plan *plan = product->job->plan;
-  const int64_t *first = block->first, *count = block->count;
-  int64_t rows = product->part->rows;
-  gather_tile tile = {.n = block->n, .q = {first[PPH_DEPTH]}};
-  size_t segments = (size_t)pph_ceil_div(count[PPH_WIDTH], rows);
-  size_t tiles = (size_t)count[PPH_HEIGHT] * segments;
-  size_t depth = product->part->depth;
+  const pph_gather_part *part = product->part;
+  int64_t length = plan->axes[PPH_WIDTH].length;
+  gather_tile tile = {.n = block->n, .q = {block->first[PPH_DEPTH]}};
+  size_t segments = block->segments;
+  size_t tiles = (size_t)block->count[PPH_HEIGHT] * segments;
+  size_t depth = part->depth;
   size_t width = pph_gather_round(plan, product->columns);
   const float *next = product->weights + depth * width;
   bool fetch = plan->fetch && next < plan->weights + plan->weight_floats;
   product->tile = &tile;
   product->ahead_step = (width + tiles - 1) / tiles;
   for (size_t i = 0; i < tiles; i++) {
-    int64_t h = (int64_t)(i / segments), w = (int64_t)(i % segments) * rows;
-    tile.q[PPH_HEIGHT] = first[PPH_HEIGHT] + h;
-    tile.q[PPH_WIDTH] = first[PPH_WIDTH] + w;
-    tile.rows = (uint32_t)pph_min_i64(rows, count[PPH_WIDTH] - w);
-    tile.inputs = block->inputs + (size_t)h * block->line +
-                  (size_t)w * block->reads->row_step;
+    size_t h = i / segments, segment = block->segment + i % segments;
+    int64_t w = pph_gather_tile_first(part, length, segment);
+    tile.q[PPH_HEIGHT] = block->first[PPH_HEIGHT] + (int64_t)h;
+    tile.q[PPH_WIDTH] = w;
+    tile.rows =
+        (uint32_t)(pph_gather_tile_first(part, length, segment + 1) - w);
+    tile.inputs =
+        block->inputs + h * block->line +
+        (size_t)(w - block->first[PPH_WIDTH]) * block->reads->row_step;
     product->ahead = fetch ? next + i * product->ahead_step * depth : NULL;
     if (find_rows(product, pair, product->out))
       run_product(product);
@@ -255,14 +258,22 @@ static void set_columns(gather_product *product, size_t group, size_t pair,
 static pph_gather_block find_block(const pph_gather_job *job,
                                    const pph_gather_part *part,
                                    size_t index) {
+  const pph_axis_view *axes = job->plan->axes;
   pph_gather_block block = {0};
+  block.segment = index % part->counts[PPH_WIDTH] * part->block_segments;
+  size_t left = part->segments - block.segment;
+  block.segments = left < part->block_segments ? left : part->block_segments;
   for (int i = PPH_PROBLEM_AXES - 1; i >= 0; i--) {
     int64_t most = part->windows[i].positions;
     block.first[i] = (int64_t)(index % part->counts[i]) * most;
-    block.count[i] = pph_min_i64(most, job->plan->axes[i].length -
-                                           block.first[i]);
+    block.count[i] = pph_min_i64(most, axes[i].length - block.first[i]);
     index /= part->counts[i];
   }
+  int64_t length = axes[PPH_WIDTH].length;
+  block.first[PPH_WIDTH] = pph_gather_tile_first(part, length, block.segment);
+  block.count[PPH_WIDTH] =
+      pph_gather_tile_first(part, length, block.segment + block.segments) -
+      block.first[PPH_WIDTH];
   size_t batch = (size_t)job->spec->problem.batch;
   block.n = (int64_t)(index % batch);
   block.group = index / batch;
