@@ -17,5 +17,7 @@ extern const pph_algo pph_algo_filtered_w5;
 extern const pph_algo pph_algo_filtered_c2;
 extern const pph_algo pph_algo_filtered_c3;
 extern const pph_algo pph_algo_filtered_c4;
+extern const pph_algo pph_algo_filtered_z2;
+extern const pph_algo pph_algo_filtered_z4;
 
 #endif
