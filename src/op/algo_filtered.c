@@ -78,6 +78,24 @@ static double transform_cycles(uint32_t height, uint32_t width, size_t kept) {
   return (double)height * width * (0.5 + work / 2) + 1.5 * (double)kept;
 }
 
+/* What a core has of the last level cache. */
+static const double share_bytes = 16 << 20;
+
+/* Bytes that arrive in pieces, panels or windows: slower than what is read at
+   once. */
+static double cost_pieces(double bytes, double working_set) {
+  return (working_set >= share_bytes ? 2.8 : 1.6) *
+         pph_cost_memory(bytes, working_set);
+}
+
+/* Reading inputs; out of caches that is part of the transform's cycles. */
+static double cost_inputs(const pph_filtered_plan *plan) {
+  double bytes = 4 * (double)plan->images * (double)plan->in_channels *
+                 (double)plan->axes[0].axis.input *
+                 (double)plan->axes[1].axis.input;
+  return bytes >= share_bytes ? cost_pieces(bytes, bytes) : 0;
+}
+
 /* The products of a part. */
 static double cost_products(const pph_conv_spec *spec,
                             const pph_filtered_plan *plan,
@@ -121,11 +139,10 @@ static double cost_grid(const pph_conv_spec *spec,
     cost->done_flops +=
         2 * tiles * (double)part->points * depth * (double)part->columns;
   }
-  /* Weights are fetched while others are multiplied; what comes in single
-     panels comes slower than what is read at once. */
+  /* Weights are fetched while others are multiplied. */
   double bytes = pph_filtered_weight_bytes(plan, grid);
-  double reading = 1.6 * pph_cost_memory(
-                             bytes * tiles / (double)grid->block_tiles, bytes);
+  double reading =
+      cost_pieces(bytes * tiles / (double)grid->block_tiles, bytes);
   cost->packed_bytes += (size_t)bytes;
   return (products > reading ? products + 0.2 * reading
                              : reading + 0.2 * products) +
@@ -139,6 +156,7 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   pph_filtered_shape(spec, &plan);
   for (size_t i = 0; i < plan.grid_count; i++)
     total.us += cost_grid(spec, &plan, &plan.grids[i], &total);
+  total.us += cost_inputs(&plan);
   return total;
 }
 
