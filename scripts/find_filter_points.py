@@ -26,7 +26,8 @@ from fractions import Fraction
 from itertools import combinations
 
 INFINITY = None
-FILTERS = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (2, 3), (3, 3), (4, 3)]
+FILTERS = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (7, 2),
+           (2, 3), (3, 3), (4, 3)]
 SHARED = [2, 4]  # m of F(m, 3) with m_2L and m_2H
 EIGHTHS = [Fraction(i, 8) for i in range(2, 25)]
 # Not searched: with 0, 1, -1 small integers stay exact, and nothing is better.
@@ -119,7 +120,7 @@ def text(points):
 
 
 def print_ranking():
-    for n in range(3, 7):
+    for n in sorted({sum(f) - 1 for f in FILTERS if f != (1, 1)}):
         filters, rows = rank(n)
         print(f"{n} points:", *(f"F({m},{r})" for m, r in filters))
         shown = rows[:5]

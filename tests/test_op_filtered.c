@@ -15,8 +15,9 @@
 
 static const pph_algo *const rows[] = {
     &pph_algo_filtered_w2, &pph_algo_filtered_w3, &pph_algo_filtered_w4,
-    &pph_algo_filtered_w5, &pph_algo_filtered_c2, &pph_algo_filtered_c3,
-    &pph_algo_filtered_c4, &pph_algo_filtered_z2, &pph_algo_filtered_z4};
+    &pph_algo_filtered_w5, &pph_algo_filtered_w7, &pph_algo_filtered_c2,
+    &pph_algo_filtered_c3, &pph_algo_filtered_c4, &pph_algo_filtered_z2,
+    &pph_algo_filtered_z4};
 enum { ROWS = sizeof rows / sizeof *rows };
 
 /* E of every row, printed with PPH_SHOW_ERRORS=1. */
@@ -48,6 +49,7 @@ static void test_shapes(void **state) {
       "f32 n2 g1 ci64 co33 i6x7 k4x4 s2x2 d1x1 p1,1,1,1",
       "f32 n1 g1 ci65 co20 i5x9 k6x4 s3x2 d1x1 p1,1,2,1 op1x1",
       "f32 n1 g1 ci64 co16 i8x1 k8x1 s4x1 d1x1 p2,0,2,0",
+      "f32 n2 g1 ci40 co24 i1x30 k1x4 s1x2 d1x1 p0,0,0,1",
       "f32 n1 g1 ci16 co33 i4x7x6 k1x4x4 s1x2x2 d1x1x1 p0,1,1,0,1,1",
       "conv f32 n1 g1 ci32 co33 i13x14 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n2 g1 ci16 co64 i12x9 k3x3 s1x1 d1x1 p0,1,1,0",

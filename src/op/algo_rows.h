@@ -14,6 +14,7 @@ extern const pph_algo pph_algo_filtered_w2;
 extern const pph_algo pph_algo_filtered_w3;
 extern const pph_algo pph_algo_filtered_w4;
 extern const pph_algo pph_algo_filtered_w5;
+extern const pph_algo pph_algo_filtered_w7;
 extern const pph_algo pph_algo_filtered_c2;
 extern const pph_algo pph_algo_filtered_c3;
 extern const pph_algo pph_algo_filtered_c4;

@@ -27,6 +27,7 @@ typedef enum pph_filtered_variant {
   PPH_FILTERED_W3,
   PPH_FILTERED_W4,
   PPH_FILTERED_W5,
+  PPH_FILTERED_W7,
   PPH_FILTERED_C2,
   PPH_FILTERED_C3,
   PPH_FILTERED_C4,

@@ -35,6 +35,10 @@ static const variant_row variants[PPH_FILTERED_VARIANTS] = {
                          .least_line = 16,
                          .least_square = 64,
                          .corners_below = SIZE_MAX},
+    [PPH_FILTERED_W7] = {.by_taps = {[2] = PPH_FILTER_7_2},
+                         .least_line = 32,
+                         .least_square = SIZE_MAX,
+                         .corners_below = SIZE_MAX},
     [PPH_FILTERED_C2] = {.by_taps = {[3] = PPH_FILTER_2_3},
                          .least_line = 16,
                          .least_square = 16},
@@ -254,11 +258,12 @@ bool pph_filtered_list(const pph_conv_spec *spec, pph_filtered_variant variant,
     for (size_t x = 0; x < counts[1]; x++)
       if (!add_grid(row, &bands[0][y], &bands[1][x], plan))
         return false;
-  size_t most = PPH_FILTERED_MAX_FLOATS / PPH_FILTER_MAX_POINTS /
-                PPH_FILTER_MAX_POINTS;
+  for (size_t i = 0; i < plan->grid_count; i++)
+    if (plan->in_channels + plan->gemm->columns + 2 * PPH_GEMM_CHUNK >
+        PPH_FILTERED_MAX_FLOATS / pph_filtered_points(&plan->grids[i]))
+      return false;
   return filtered && plan->grid_count > 0 &&
-         plan->gemm->columns <= PPH_FILTERED_MAX_COLUMNS &&
-         plan->in_channels + plan->gemm->columns + 2 * PPH_GEMM_CHUNK <= most;
+         plan->gemm->columns <= PPH_FILTERED_MAX_COLUMNS;
 }
 
 /* Blocks and groups */
