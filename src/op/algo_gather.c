@@ -24,25 +24,24 @@ static int64_t most_phases(const pph_conv_spec *spec) {
   return spec->problem.group == 1 ? INT64_MAX : 1;
 }
 
-/* The x phases of a run share vectors of columns, but edge pixels of the
-   aligned frame compute phases that are cut off: the tight one is better where
-   a phase fills vectors by itself, or rows are short. */
+/* The x phases of a run share tiles of columns, but edge pixels of the aligned
+   frame compute phases that are cut off: the tight one is better where a phase
+   fills tiles by itself, or rows are short. */
 static pph_frame_kind choose_frame(const pph_conv_spec *spec) {
   const pph_problem *p = &spec->problem;
   const pph_axis *axis = &p->axes[PPH_WIDTH];
-  int64_t lanes = pph_kernel_find("f32_gemm", spec->cpu)->lanes;
+  int64_t tile = pph_kernel_find("f32_gemm", spec->cpu)->columns;
   int64_t channels = p->out_channels / p->group;
   pph_axis_view aligned, tight;
   pph_axis_view_make(axis, p->transposed, PPH_FRAME_ALIGNED, &aligned);
   pph_axis_view_make(axis, p->transposed, PPH_FRAME_TIGHT, &tight);
   int64_t step = aligned.output_step, joined = p->group == 1 ? step : 1;
-  double aligned_vectors =
+  double aligned_tiles =
       (double)aligned.length * (double)(step / joined) *
-      (double)pph_ceil_div(joined * channels, lanes);
-  double tight_vectors = (double)tight.length * (double)step *
-                         (double)pph_ceil_div(channels, lanes);
-  return tight_vectors < aligned_vectors ? PPH_FRAME_TIGHT
-                                         : PPH_FRAME_ALIGNED;
+      (double)pph_ceil_div(joined * channels, tile);
+  double tight_tiles = (double)tight.length * (double)step *
+                       (double)pph_ceil_div(channels, tile);
+  return tight_tiles < aligned_tiles ? PPH_FRAME_TIGHT : PPH_FRAME_ALIGNED;
 }
 
 static bool count_parts(const pph_axis_view *views, int64_t most,
