@@ -124,12 +124,6 @@ static void list_parts(const pph_conv_spec *spec, pph_gather_plan *plan) {
   }
 }
 
-/* Widths of column blocks are whole vectors. */
-static size_t round_columns(const pph_gather_plan *plan, size_t columns) {
-  size_t lanes = plan->gemm->lanes;
-  return (columns + lanes - 1) / lanes * lanes;
-}
-
 /* Places of the parts' weights and blocks; sums up what is needed. False when
    a size overflows. */
 static bool place_parts(const pph_conv_spec *spec, pph_gather_plan *plan,
@@ -143,7 +137,7 @@ static bool place_parts(const pph_conv_spec *spec, pph_gather_plan *plan,
     part->first_block = plan->blocks;
     plan->blocks += part->blocks;
     part->packed = *packed;
-    if (!pph_checked_mul(part->depth, round_columns(plan, part->columns),
+    if (!pph_checked_mul(part->depth, pph_gather_round(plan, part->columns),
                          &part->packed_each) ||
         !pph_checked_mul(part->packed_each, groups, &all) ||
         !pph_checked_mul(all, pph_gather_pairs(part), &all) ||
@@ -208,7 +202,7 @@ static void pack_pair(const pph_conv_spec *spec, const pph_gather_plan *plan,
        row.first += plan->column_step) {
     size_t left = part->columns - row.first;
     row.count = left < plan->column_step ? left : plan->column_step;
-    row.width = round_columns(plan, row.count);
+    row.width = pph_gather_round(plan, row.count);
     int64_t u[2];
     for (u[0] = 0; u[0] < runs[0].taps; u[0]++)
       for (u[1] = 0; u[1] < runs[1].taps; u[1]++)
@@ -297,6 +291,8 @@ static pph_status fill_plan(const pph_conv_spec *spec, pph_heap *heap,
   plan->weights = pph_heap_allocate(heap, packed, sizeof(float));
   if (!plan->weights)
     return pph_fail_memory(error);
+  plan->weight_floats = packed;
+  plan->fetch = packed * sizeof(float) > pph_cpu_cache2();
   for (size_t i = 0; i < plan->part_count; i++)
     pack_part(spec, plan, &plan->parts[i]);
   if (spec->bias)
@@ -348,7 +344,8 @@ static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
                             (double)plan->column_step, depth);
   if (rest > 0)
     us += pph_cost_gemm(spec->cpu, tiles * pairs, rows, rest, depth);
-  double weights = depth * (double)round_columns(plan, part->columns) * pairs;
+  double weights =
+      depth * (double)pph_gather_round(plan, part->columns) * pairs;
   double blocks = tiles / (double)part->block_tiles;
   double bytes = 4 * weights * groups;
   us += 0.7 * pph_cost_memory(bytes / groups * blocks, bytes);

@@ -133,26 +133,44 @@ static void run_strip(const run_job *job, const output_row *row,
   ((pph_channelwise_kernel)plan->kernel->run)(&strip);
 }
 
-/* Elements [begin, end) of the part, phase by phase and pixel by pixel: those
-   where some phase is not there, or some tap lies outside the input. */
+/* The part's phases from `phase` on that lie together at q: all there, or all
+   missing. Returns the first one after them. */
+static int64_t next_phase(const pph_axis_view *width, const pph_phase_run *run,
+                          int64_t q, int64_t phase, bool *there) {
+  int64_t p = phase;
+  for (; p < run->count; p++) {
+    int64_t from, to;
+    pph_axis_view_range(width, run->first + p, &from, &to);
+    bool one = q >= from && q < to;
+    if (p > phase && one != *there)
+      break;
+    *there = one;
+  }
+  return p;
+}
+
+/* Elements [begin, end) of the part, pixel by pixel: those where some phase is
+   not there, or some tap lies outside the input. */
 static void run_edge(const run_job *job, const output_row *row,
                      const pph_channelwise_part *part, int64_t begin,
                      int64_t end) {
   const pph_axis_view *width = &job->plan->axes[PPH_WIDTH];
   const pph_phase_run *run = &part->run;
-  for (int64_t q = begin; q < end; q++)
-    for (int64_t p = 0; p < run->count; p++) {
-      int64_t from, to;
-      pph_axis_view_range(width, run->first + p, &from, &to);
-      int64_t first = q * width->input_step - run->pad_begin;
-      int64_t u = pph_max_i64(0, pph_ceil_div(-first, run->tap_step));
-      int64_t u_end = pph_min_i64(
-          run->taps,
-          pph_floor_div(width->axis.input - 1 - first, run->tap_step) + 1);
-      int64_t taps = pph_max_i64(0, u_end - u);
-      if (q >= from && q < to)
-        run_strip(job, row, (row_piece){part, p, 1, q, 1, taps ? u : 0, taps});
+  for (int64_t q = begin; q < end; q++) {
+    int64_t first = q * width->input_step - run->pad_begin;
+    int64_t u = pph_max_i64(0, pph_ceil_div(-first, run->tap_step));
+    int64_t u_end = pph_min_i64(
+        run->taps,
+        pph_floor_div(width->axis.input - 1 - first, run->tap_step) + 1);
+    int64_t taps = pph_max_i64(0, u_end - u);
+    bool there = false;
+    for (int64_t p = 0, next; p < run->count; p = next) {
+      next = next_phase(width, run, q, p, &there);
+      if (there)
+        run_strip(job, row, (row_piece){part, p, next - p, q, 1, taps ? u : 0,
+                                        taps});
     }
+  }
 }
 
 static void run_columns(const run_job *job, const output_row *row,

@@ -38,11 +38,20 @@ typedef struct pph_gather_plan {
   size_t blocks;      /* of all parts */
   size_t panel_floats; /* workspace: panels, then one tile of sums */
   float *weights;      /* packed panels B */
+  size_t weight_floats;
+  bool fetch; /* they do not stay in cache */
   float *bias, *slopes; /* per group: out_channels, repeated per phase x */
   size_t repeats;
   size_t part_count;
   pph_gather_part parts[];
 } pph_gather_plan;
+
+/* Columns rounded up to whole vectors, as panels B are. */
+static inline size_t pph_gather_round(const pph_gather_plan *plan,
+                                      size_t columns) {
+  size_t lanes = plan->gemm->lanes;
+  return (columns + lanes - 1) / lanes * lanes;
+}
 
 /* Number of column blocks of one (depth, height) phase pair. */
 static inline size_t pph_gather_column_blocks(const pph_gather_plan *plan,

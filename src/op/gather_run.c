@@ -142,6 +142,8 @@ typedef struct gather_product {
   size_t group, column, columns; /* column: within (phase x, channel) */
   int64_t out[2];                /* output depth and height */
   const float *panel, *weights;
+  const float *ahead; /* the tile's share of the next weights; NULL: none */
+  size_t ahead_step;  /* floats of it per step of the depth */
   float *sums; /* room for one tile */
   pph_epilogue epilogue;
 } gather_product;
@@ -186,7 +188,9 @@ static void multiply(const gather_product *product, float *target,
       .b = product->weights,
       .c = target,
       .c_stride = stride,
-      .epilogue = epilogue});
+      .epilogue = epilogue,
+      .ahead = product->ahead,
+      .ahead_step = product->ahead_step});
 }
 
 /* Stores the pixels of the tile's row that exist, from sums. One row is the
@@ -316,13 +320,21 @@ static bool find_rows(const gather_product *product, size_t pair,
   return true;
 }
 
-/* All tiles of a block times one column block. */
+/* All tiles of a block times one column block. Where weights do not stay in
+   cache the tiles fetch the next ones meanwhile, each a part. */
 static void run_columns(gather_product *product, const gather_tile *tiles,
                         size_t count, const float *panels, size_t pair) {
+  const pph_gather_plan *plan = product->run->plan;
   size_t panel = pph_gather_panel_floats(product->part);
+  size_t depth = product->part->depth;
+  size_t width = pph_gather_round(plan, product->columns);
+  const float *next = product->weights + depth * width;
+  bool fetch = plan->fetch && next < plan->weights + plan->weight_floats;
+  product->ahead_step = (width + count - 1) / count;
   for (size_t i = 0; i < count; i++) {
     product->tile = &tiles[i];
     product->panel = panels + i * panel;
+    product->ahead = fetch ? next + i * product->ahead_step * depth : NULL;
     if (find_rows(product, pair, product->out))
       run_product(product);
   }
