@@ -222,10 +222,12 @@ static filter_axis find_axis(pph_filter_id id) {
 static bool is_pair(pph_filter_id row, pph_filter_id column) {
   if (row == PPH_FILTER_1_1)
     return true;
-  bool parts = (is_low(row) || is_high(row)) &&
-               (is_low(column) || is_high(column)) &&
-               pph_filters[row].outputs == pph_filters[column].outputs;
-  return parts || (row == column && row != PPH_FILTER_7_2);
+  filter_axis a = find_axis(row), b = find_axis(column);
+  bool shared = is_low(row) || is_high(row) || is_low(column) ||
+                is_high(column);
+  return row == column ? row != PPH_FILTER_7_2
+                       : shared && a.outputs == b.outputs &&
+                             a.window == b.window;
 }
 
 static void check_pair(kernel_check *check, pph_filter_id row,

@@ -50,6 +50,9 @@ static void test_shapes(void **state) {
       "f32 n1 g1 ci65 co20 i5x9 k6x4 s3x2 d1x1 p1,1,2,1 op1x1",
       "f32 n1 g1 ci64 co16 i8x1 k8x1 s4x1 d1x1 p2,0,2,0",
       "f32 n2 g1 ci40 co24 i1x30 k1x4 s1x2 d1x1 p0,0,0,1",
+      "f32 n1 g1 ci64 co33 i7x6 k5x5 s2x2 d1x1 p2,2,2,2 op1x1",
+      "f32 n1 g1 ci64 co20 i5x8 k5x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci48 co20 i1x33 k1x10 s1x4 d1x1 p0,3,0,3",
       "f32 n1 g1 ci16 co33 i4x7x6 k1x4x4 s1x2x2 d1x1x1 p0,1,1,0,1,1",
       "conv f32 n1 g1 ci32 co33 i13x14 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n2 g1 ci16 co64 i12x9 k3x3 s1x1 d1x1 p0,1,1,0",
@@ -89,7 +92,7 @@ static void test_random(void **state) {
                               .in_channels = 40,
                               .out_channels = 40,
                               .input = 12,
-                              .kernel = 4,
+                              .kernel = 5,
                               .stride = 2,
                               .dilation = 1},
                400);
