@@ -95,7 +95,7 @@ static void test_random(void **state) {
                               .kernel = 5,
                               .stride = 2,
                               .dilation = 1},
-               400);
+               200);
   check_random(&(algo_bounds){.axes = 1,
                               .transposed = true,
                               .ordinary = true,
@@ -113,23 +113,23 @@ static void test_random(void **state) {
    E is a matter of chance. */
 static void test_edges(void **state) {
   static const char *const problems[] = {
-      "f32 n1 g1 ci32 co500 i3x3 k4x4 s2x2 d1x1 p1,1,1,1",
-      "f32 n1 g1 ci64 co300 i4x3 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci64 co900 i3x3 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci32 co100 i4x3 k4x4 s2x2 d1x1 p1,1,1,1",
       "f32 n1 g1 ci16 co500 i1x5 k1x8 s1x4 d1x1 p0,2,0,2",
       "conv f32 n1 g1 ci32 co300 i4x4 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n1 g1 ci16 co700 i1x6 k1x3 s1x1 d1x1 p0,1,0,1"};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-    for (uint32_t seed = 1; seed <= 8; seed++)
+    for (uint32_t seed = 1; seed <= 5; seed++)
       assert_true(check_rows(&(algo_case){.problem = problems[i],
                                           .seed = seed}) > 0);
 }
 
 static void test_integers(void **state) {
   static const char *const problems[] = {
-      "f32 n1 g1 ci32 co40 i9x10 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci64 co40 i9x10 k4x4 s2x2 d1x1 p1,1,1,1",
       "f32 n1 g1 ci16 co48 i1x41 k1x16 s1x8 d1x1 p0,4,0,4",
       "conv f32 n1 g1 ci32 co33 i13x14 k3x3 s1x1 d1x1 p1,1,1,1",
-      "f32 n1 g1 ci32 co24 i5x6 k4x4 s2x2 d1x1 p1,1,1,1"};
+      "f32 n1 g1 ci64 co24 i5x6 k4x4 s2x2 d1x1 p1,1,1,1"};
   static const pph_algo *const exact[] = {
       &pph_algo_filtered_w3, &pph_algo_filtered_w3, &pph_algo_filtered_c2,
       &pph_algo_filtered_z2};
