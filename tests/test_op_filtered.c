@@ -50,6 +50,9 @@ static void test_shapes(void **state) {
       "f32 n1 g1 ci65 co20 i5x9 k6x4 s3x2 d1x1 p1,1,2,1 op1x1",
       "f32 n1 g1 ci64 co16 i8x1 k8x1 s4x1 d1x1 p2,0,2,0",
       "f32 n2 g1 ci40 co24 i1x30 k1x4 s1x2 d1x1 p0,0,0,1",
+      "f32 n1 g1 ci64 co33 i7x6 k5x5 s2x2 d1x1 p2,2,2,2 op1x1",
+      "f32 n1 g1 ci64 co20 i5x8 k5x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci48 co20 i1x33 k1x10 s1x4 d1x1 p0,3,0,3",
       "f32 n1 g1 ci16 co33 i4x7x6 k1x4x4 s1x2x2 d1x1x1 p0,1,1,0,1,1",
       "conv f32 n1 g1 ci32 co33 i13x14 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n2 g1 ci16 co64 i12x9 k3x3 s1x1 d1x1 p0,1,1,0",
@@ -89,10 +92,10 @@ static void test_random(void **state) {
                               .in_channels = 40,
                               .out_channels = 40,
                               .input = 12,
-                              .kernel = 4,
+                              .kernel = 5,
                               .stride = 2,
                               .dilation = 1},
-               400);
+               200);
   check_random(&(algo_bounds){.axes = 1,
                               .transposed = true,
                               .ordinary = true,
@@ -110,23 +113,23 @@ static void test_random(void **state) {
    E is a matter of chance. */
 static void test_edges(void **state) {
   static const char *const problems[] = {
-      "f32 n1 g1 ci32 co500 i3x3 k4x4 s2x2 d1x1 p1,1,1,1",
-      "f32 n1 g1 ci64 co300 i4x3 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci64 co900 i3x3 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci32 co100 i4x3 k4x4 s2x2 d1x1 p1,1,1,1",
       "f32 n1 g1 ci16 co500 i1x5 k1x8 s1x4 d1x1 p0,2,0,2",
       "conv f32 n1 g1 ci32 co300 i4x4 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n1 g1 ci16 co700 i1x6 k1x3 s1x1 d1x1 p0,1,0,1"};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-    for (uint32_t seed = 1; seed <= 8; seed++)
+    for (uint32_t seed = 1; seed <= 5; seed++)
       assert_true(check_rows(&(algo_case){.problem = problems[i],
                                           .seed = seed}) > 0);
 }
 
 static void test_integers(void **state) {
   static const char *const problems[] = {
-      "f32 n1 g1 ci32 co40 i9x10 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci64 co40 i9x10 k4x4 s2x2 d1x1 p1,1,1,1",
       "f32 n1 g1 ci16 co48 i1x41 k1x16 s1x8 d1x1 p0,4,0,4",
       "conv f32 n1 g1 ci32 co33 i13x14 k3x3 s1x1 d1x1 p1,1,1,1",
-      "f32 n1 g1 ci32 co24 i5x6 k4x4 s2x2 d1x1 p1,1,1,1"};
+      "f32 n1 g1 ci64 co24 i5x6 k4x4 s2x2 d1x1 p1,1,1,1"};
   static const pph_algo *const exact[] = {
       &pph_algo_filtered_w3, &pph_algo_filtered_w3, &pph_algo_filtered_c2,
       &pph_algo_filtered_z2};

@@ -26,7 +26,7 @@ static const variant_row variants[PPH_FILTERED_VARIANTS] = {
                          .corners_below = 32},
     [PPH_FILTERED_W3] = {.by_taps = {[2] = PPH_FILTER_3_2},
                          .least_line = 16,
-                         .least_square = 32,
+                         .least_square = 64,
                          .corners_below = SIZE_MAX},
     [PPH_FILTERED_W4] = {.by_taps = {[2] = PPH_FILTER_4_2},
                          .least_line = 16,
@@ -54,7 +54,7 @@ static const variant_row variants[PPH_FILTERED_VARIANTS] = {
                          .low = PPH_FILTER_2_2L,
                          .high = PPH_FILTER_2_2H,
                          .least_line = 16,
-                         .least_square = 32,
+                         .least_square = 64,
                          .corners_below = SIZE_MAX},
     [PPH_FILTERED_Z4] = {.by_taps = {[3] = PPH_FILTER_4_3},
                          .shared = true,
@@ -85,7 +85,7 @@ static void make_axes(const pph_conv_spec *spec, pph_frame_kind frame,
 }
 
 /* Runs of phases along one axis that share windows. */
-enum { MAX_RUNS = 2, MAX_BANDS = 4 };
+enum { MAX_RUNS = 3, MAX_BANDS = 4 };
 typedef struct band {
   pph_phase_run runs[MAX_RUNS];
   pph_filter_id filters[MAX_RUNS];
@@ -136,23 +136,27 @@ static bool share_window(const variant_row *variant, band *one, size_t index) {
   return run->taps == 2 || (run->taps == 3 && !late);
 }
 
-/* Form Z: one band of two runs. */
+/* Form Z: one band of all runs. */
 static size_t list_shared(const variant_row *variant, const pph_axis_view *view,
                           band *bands) {
-  pph_phase_run first = pph_axis_view_run(view, 0, INT64_MAX);
-  if (first.count == view->output_step)
-    return first.taps == 1 ? list_bands(variant, view, bands) : 0;
-  pph_phase_run second = pph_axis_view_run(view, first.count, INT64_MAX);
-  if (first.count + second.count != view->output_step)
-    return 0;
   const pph_filter *filter = &pph_filters[variant->by_taps[3]];
-  bands[0] = (band){.runs = {first, second},
-                    .count = 2,
-                    .pad_begin = first.pad_begin,
-                    .outputs = filter->outputs,
-                    .points = filter->points};
-  return share_window(variant, &bands[0], 0) &&
-         share_window(variant, &bands[0], 1);
+  band one = {.outputs = filter->outputs, .points = filter->points};
+  for (int64_t phase = 0; phase < view->output_step;) {
+    pph_phase_run run = pph_axis_view_run(view, phase, INT64_MAX);
+    if (one.count == MAX_RUNS)
+      return 0;
+    if (one.count == 0 || run.pad_begin > one.pad_begin)
+      one.pad_begin = run.pad_begin;
+    one.runs[one.count++] = run;
+    phase += run.count;
+  }
+  if (one.count == 1)
+    return one.runs[0].taps == 1 ? list_bands(variant, view, bands) : 0;
+  for (size_t i = 0; i < one.count; i++)
+    if (!share_window(variant, &one, i))
+      return 0;
+  bands[0] = one;
+  return 1;
 }
 
 /* Parts */
