@@ -128,6 +128,11 @@ double pph_gather_copy_floats(const pph_gather_part *part);
 void pph_gather_list_starts(const pph_conv_spec *spec, pph_gather_plan *plan,
                             const pph_gather_part *part);
 
+/* Whether no block copies its inputs. */
+bool pph_gather_is_direct(const pph_conv_spec *spec,
+                          const pph_gather_plan *plan,
+                          const pph_gather_part *part);
+
 /* Sets what the block reads: the inputs, or a copy in `room`. */
 void pph_gather_find_inputs(const pph_gather_job *job,
                             const pph_gather_part *part,

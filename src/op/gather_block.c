@@ -320,20 +320,31 @@ static void copy_block(const pph_gather_job *job, const pph_gather_part *part,
 
 /* Whether the kernel may read the inputs where they are: no pads, channels
    together, and rows that do not share one place of the level-1 cache. */
-static bool is_direct(const pph_gather_job *job, const pph_gather_part *part,
-                      const pph_gather_block *block) {
-  if (job->spec->input_channels_first || part->direct.row_step % 1024 == 0)
+static bool is_direct(const pph_conv_spec *spec, const pph_gather_plan *plan,
+                      const pph_gather_part *part, const int64_t *begin,
+                      const int64_t *count) {
+  if (spec->input_channels_first || part->direct.row_step % 1024 == 0)
     return false;
   for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
-    const pph_axis_view *view = &job->plan->axes[i];
+    const pph_axis_view *view = &plan->axes[i];
     const pph_phase_run *run = &part->runs[i];
-    int64_t first = block->first[i] * view->input_step - run->pad_begin;
-    int64_t last = first + (block->count[i] - 1) * view->input_step +
+    int64_t first = begin[i] * view->input_step - run->pad_begin;
+    int64_t last = first + (count[i] - 1) * view->input_step +
                    (run->taps - 1) * run->tap_step;
     if (first < 0 || last >= view->axis.input)
       return false;
   }
   return true;
+}
+
+bool pph_gather_is_direct(const pph_conv_spec *spec,
+                          const pph_gather_plan *plan,
+                          const pph_gather_part *part) {
+  const int64_t begin[PPH_PROBLEM_AXES] = {0};
+  int64_t count[PPH_PROBLEM_AXES];
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++)
+    count[i] = plan->axes[i].length;
+  return is_direct(spec, plan, part, begin, count);
 }
 
 void pph_gather_find_inputs(const pph_gather_job *job,
@@ -344,7 +355,8 @@ void pph_gather_find_inputs(const pph_gather_job *job,
   block->line = 0;
   if (!part->depth) {
     block->reads = &part->copied;
-  } else if (is_direct(job, part, block)) {
+  } else if (is_direct(job->spec, job->plan, part, block->first,
+                       block->count)) {
     int64_t at[PPH_PROBLEM_AXES];
     for (int i = 0; i < PPH_PROBLEM_AXES; i++)
       at[i] = block->first[i] * axes[i].input_step - part->runs[i].pad_begin;
