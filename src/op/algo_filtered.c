@@ -74,19 +74,19 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
    farther away than sums: 1.4 and 0.8 times as long. */
 static double transform_cycles(uint32_t height, uint32_t width, size_t kept) {
   static const double operations[PPH_FILTER_MAX_POINTS + 1] = {
-      0, 0, 0, 2, 4, 10, 12, 18, 22};
+      0, 0, 0, 2, 4, 10, 12, 18, 26};
   double work = operations[height] / height + operations[width] / width;
   return (double)height * width * (0.5 + work / 2) + 1.5 * (double)kept;
 }
 
-/* What a core has of the last level cache. */
+/* What a core has of the last level cache, far below what it says. */
 static const double share_bytes = 16 << 20;
 
 /* Bytes that arrive in pieces, panels or windows: slower than what is read at
-   once. */
+   once, the more of them leave the caches between two reads. */
 static double cost_pieces(double bytes, double working_set) {
-  return (working_set >= share_bytes ? 2.8 : 1.6) *
-         pph_cost_memory(bytes, working_set);
+  double part = working_set < share_bytes ? working_set / share_bytes : 1;
+  return (1.3 + 1.5 * part) * pph_cost_memory(bytes, working_set);
 }
 
 /* Reading inputs; out of caches that is part of the transform's cycles. */
