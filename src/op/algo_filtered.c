@@ -1,4 +1,5 @@
 /* The filtered rows: what they support, and what they cost. */
+#include "base/checked.h"
 #include "base/fail.h"
 #include "op/algo_rows.h"
 #include "op/cost.h"
@@ -114,6 +115,34 @@ static double cost_products(const pph_conv_spec *spec,
   return us;
 }
 
+/* Outputs of a phase that lie in corners as far as one axis goes. */
+static double count_cut(const pph_filtered_plan *plan,
+                        const pph_filtered_part *part, int axis) {
+  const pph_phase_run *run = &part->runs[axis];
+  const pph_filtered_range *range = &plan->ranges[axis][run->first];
+  int64_t inside = plan->axes[axis].axis.input + run->pad_begin - run->taps + 1;
+  if (part->filters[axis] == PPH_FILTER_1_1)
+    return (double)(range->end - range->begin);
+  int64_t before = pph_min_i64(range->end, run->pad_begin) - range->begin;
+  int64_t after = range->end - pph_max_i64(range->begin, inside);
+  return (double)(pph_max_i64(before, 0) + pph_max_i64(after, 0));
+}
+
+/* Corners, by tiles of one row; about half of their taps are inside. */
+static double cost_corners(const pph_conv_spec *spec,
+                           const pph_filtered_plan *plan,
+                           const pph_filtered_part *part) {
+  if (!part->corners)
+    return 0;
+  size_t step = plan->gemm->columns;
+  double calls = (double)plan->images * count_cut(plan, part, 0) *
+                 count_cut(plan, part, 1) *
+                 (double)((part->columns + step - 1) / step);
+  double taps = (double)pph_filtered_taps(part) / 2;
+  return pph_cost_gemm(spec->cpu, calls, 1, (double)step,
+                       (double)plan->in_channels * taps);
+}
+
 static double cost_grid(const pph_conv_spec *spec,
                         const pph_filtered_plan *plan,
                         const pph_filtered_grid *grid, pph_algo_cost *cost) {
@@ -129,7 +158,8 @@ static double cost_grid(const pph_conv_spec *spec,
   for (size_t i = 0; i < grid->part_count; i++) {
     const pph_filtered_part *part = &plan->parts[grid->first_part + i];
     double columns = (double)pph_filtered_round(plan, part->columns);
-    products += cost_products(spec, plan, grid, part);
+    products += cost_products(spec, plan, grid, part) +
+                cost_corners(spec, plan, part);
     transforms +=
         0.8 * columns / lanes *
             transform_cycles(pph_filters[part->filters[0]].points,
