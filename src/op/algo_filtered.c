@@ -176,8 +176,8 @@ static double cost_grid(const pph_conv_spec *spec,
   double reading =
       cost_pieces(bytes * tiles / (double)grid->block_tiles, bytes);
   cost->packed_bytes += (size_t)bytes;
-  return (products > reading ? products + 0.2 * reading
-                             : reading + 0.2 * products) +
+  return (products > reading ? products + 0.3 * reading
+                             : reading + 0.3 * products) +
          pph_cost_flops(spec->cpu, tiles * 4 * lanes * transforms);
 }
 
