@@ -1,4 +1,5 @@
 /* The filtered rows: what they support, and what they cost. */
+#include "base/checked.h"
 #include "base/fail.h"
 #include "op/algo_rows.h"
 #include "op/cost.h"
@@ -74,19 +75,19 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
    farther away than sums: 1.4 and 0.8 times as long. */
 static double transform_cycles(uint32_t height, uint32_t width, size_t kept) {
   static const double operations[PPH_FILTER_MAX_POINTS + 1] = {
-      0, 0, 0, 2, 4, 10, 12, 18, 22};
+      0, 0, 0, 2, 4, 10, 12, 18, 26};
   double work = operations[height] / height + operations[width] / width;
   return (double)height * width * (0.5 + work / 2) + 1.5 * (double)kept;
 }
 
-/* What a core has of the last level cache. */
+/* What a core has of the last level cache, far below what it says. */
 static const double share_bytes = 16 << 20;
 
 /* Bytes that arrive in pieces, panels or windows: slower than what is read at
-   once. */
+   once, the more of them leave the caches between two reads. */
 static double cost_pieces(double bytes, double working_set) {
-  return (working_set >= share_bytes ? 2.8 : 1.6) *
-         pph_cost_memory(bytes, working_set);
+  double part = working_set < share_bytes ? working_set / share_bytes : 1;
+  return (1.3 + 1.5 * part) * pph_cost_memory(bytes, working_set);
 }
 
 /* Reading inputs; out of caches that is part of the transform's cycles. */
@@ -114,6 +115,34 @@ static double cost_products(const pph_conv_spec *spec,
   return us;
 }
 
+/* Outputs of a phase that lie in corners as far as one axis goes. */
+static double count_cut(const pph_filtered_plan *plan,
+                        const pph_filtered_part *part, int axis) {
+  const pph_phase_run *run = &part->runs[axis];
+  const pph_filtered_range *range = &plan->ranges[axis][run->first];
+  int64_t inside = plan->axes[axis].axis.input + run->pad_begin - run->taps + 1;
+  if (part->filters[axis] == PPH_FILTER_1_1)
+    return (double)(range->end - range->begin);
+  int64_t before = pph_min_i64(range->end, run->pad_begin) - range->begin;
+  int64_t after = range->end - pph_max_i64(range->begin, inside);
+  return (double)(pph_max_i64(before, 0) + pph_max_i64(after, 0));
+}
+
+/* Corners, by tiles of one row; about half of their taps are inside. */
+static double cost_corners(const pph_conv_spec *spec,
+                           const pph_filtered_plan *plan,
+                           const pph_filtered_part *part) {
+  if (!part->corners)
+    return 0;
+  size_t step = plan->gemm->columns;
+  double calls = (double)plan->images * count_cut(plan, part, 0) *
+                 count_cut(plan, part, 1) *
+                 (double)((part->columns + step - 1) / step);
+  double taps = (double)pph_filtered_taps(part) / 2;
+  return pph_cost_gemm(spec->cpu, calls, 1, (double)step,
+                       (double)plan->in_channels * taps);
+}
+
 static double cost_grid(const pph_conv_spec *spec,
                         const pph_filtered_plan *plan,
                         const pph_filtered_grid *grid, pph_algo_cost *cost) {
@@ -129,7 +158,8 @@ static double cost_grid(const pph_conv_spec *spec,
   for (size_t i = 0; i < grid->part_count; i++) {
     const pph_filtered_part *part = &plan->parts[grid->first_part + i];
     double columns = (double)pph_filtered_round(plan, part->columns);
-    products += cost_products(spec, plan, grid, part);
+    products += cost_products(spec, plan, grid, part) +
+                cost_corners(spec, plan, part);
     transforms +=
         0.8 * columns / lanes *
             transform_cycles(pph_filters[part->filters[0]].points,
@@ -146,8 +176,8 @@ static double cost_grid(const pph_conv_spec *spec,
   double reading =
       cost_pieces(bytes * tiles / (double)grid->block_tiles, bytes);
   cost->packed_bytes += (size_t)bytes;
-  return (products > reading ? products + 0.2 * reading
-                             : reading + 0.2 * products) +
+  return (products > reading ? products + 0.3 * reading
+                             : reading + 0.3 * products) +
          pph_cost_flops(spec->cpu, tiles * 4 * lanes * transforms);
 }
 

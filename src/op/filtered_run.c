@@ -371,6 +371,10 @@ static void store_corners(const filtered_block *block,
   }
 }
 
+static void store_phases(const filtered_block *block,
+                         const filtered_piece *piece,
+                         const filtered_tile *tile);
+
 /* The sums are those of the piece's first column. Phases x lie together in the
    output. Where a tile has all of them, or the same ones, they are stored at
    once; else one by one. */
@@ -378,24 +382,31 @@ static void store_tile(const filtered_block *block, filtered_piece *piece,
                        const filtered_tile *tile) {
   pph_filter_out_run *run = &piece->run;
   run->extent = find_extent(block, piece, tile, piece->first);
-  pph_filter_extent last = find_extent(block, piece, tile, piece->last);
-  if (same_extent(&run->extent, &last)) {
-    run->offset = piece->base + tile->image * piece->image_step +
-                  tile->at[0] * piece->steps[0] +
-                  tile->at[1] * piece->steps[1];
-    block->run->plan->run_out(run);
-    if (piece->part->corners)
-      store_corners(block, piece, tile);
-    return;
+  if (piece->last != piece->first) {
+    pph_filter_extent last = find_extent(block, piece, tile, piece->last);
+    if (!same_extent(&run->extent, &last)) {
+      store_phases(block, piece, tile);
+      return;
+    }
   }
+  run->offset = piece->base + tile->image * piece->image_step +
+                tile->at[0] * piece->steps[0] + tile->at[1] * piece->steps[1];
+  block->run->plan->run_out(run);
+  if (piece->part->corners)
+    store_corners(block, piece, tile);
+}
+
+static void store_phases(const filtered_block *block,
+                         const filtered_piece *piece,
+                         const filtered_tile *tile) {
   size_t channels = block->run->plan->out_channels;
   for (size_t begin = piece->begin, end; begin < piece->end; begin = end) {
     end = (begin / channels + 1) * channels;
     end = end < piece->end ? end : piece->end;
     filtered_piece one;
     make_piece(block, piece->part, begin, end, &one);
-    one.run.sums = run->sums + (begin - piece->begin);
-    one.run.point_step = run->point_step;
+    one.run.sums = piece->run.sums + (begin - piece->begin);
+    one.run.point_step = piece->run.point_step;
     store_tile(block, &one, tile);
   }
 }
