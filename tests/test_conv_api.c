@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "conv_case.h"
 
 static void draw_case(test_random *random, conv_case *c) {
@@ -466,19 +467,24 @@ static void test_pools(void **state) {
     pph_thread_pool_destroy(pools[i]);
 }
 
-/* A level that is not there falls to a lower one: scalar has no fused
-   multiply-add in hardware, so only AVX2 and above promise the same bits. */
+/* Scalar need not have a fused multiply-add: only the others promise the same
+   bits. */
 static void test_exact_levels(void **state) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+  pph_cpu best = pph_cpu_choose(PPH_CPU_BEST);
+#if defined(__aarch64__)
+  assert_int_equal(best, PPH_CPU_NEON);
+#endif
+  if (best == PPH_CPU_SCALAR)
     skip();
+  pph_cpu lowest = best == PPH_CPU_NEON ? best : PPH_CPU_AVX2;
   static const char *const names[] = {NULL, "gather", "reference"};
   for (int i = 0; i < 8; i++) {
     conv_case c = varied_case(i);
     c.desc.accuracy = PPH_ACCURACY_EXACT;
-    c.desc.cpu = PPH_CPU_AVX2;
+    c.desc.cpu = lowest;
     float *expected = conv_case_compute(&c, NULL);
     for (int k = 0; k < 6; k++) {
-      c.desc.cpu = k % 2 ? PPH_CPU_AVX512 : PPH_CPU_AVX2;
+      c.desc.cpu = k % 2 ? best : lowest;
       c.desc.algorithm = names[k / 2];
       float *result = conv_case_compute(&c, NULL);
       if (!conv_case_same(expected, result, c.outputs))
