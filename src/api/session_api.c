@@ -76,8 +76,10 @@ static void fill_pass_options(pph_pass_options *passes,
   passes->optimize = options->optimize;
   passes->polyphase = modes[options->lowering];
   passes->choose_layout = options->engine != PPH_ENGINE_REFERENCE;
-  passes->native_operators = options->engine == PPH_ENGINE_AUTO ||
-                             options->engine == PPH_ENGINE_NATIVE;
+  if (options->engine == PPH_ENGINE_AUTO)
+    passes->runs_natively = pph_backend_native.prefers;
+  else if (options->engine == PPH_ENGINE_NATIVE)
+    passes->runs_natively = pph_backend_native.supports;
   passes->dump = options->dump;
   passes->dump_file = options->dump_file ? options->dump_file : stderr;
 }

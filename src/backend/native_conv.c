@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/fail.h"
 #include "graph/shape.h"
 #include "op/conv_op.h"
 
 struct pph_native_conv {
   pph_conv_op *op;
-  char algorithm[48]; /* "native.gather" */
+  bool adds; /* input 3 */
+  char algorithm[48]; /* "native.gather", what was fused: "+add+prelu" */
 };
 
 /* A node as an operator's problem. */
@@ -43,11 +45,30 @@ static bool set_axis(const pph_window *window, uint32_t i, bool transposed,
 }
 
 static bool set_activation(const pph_node *node, pph_conv_desc *desc) {
+  const pph_attribute *slopes =
+      pph_node_find_attribute(node, PPH_ATTR_ACTIVATION_SLOPES);
   desc->activation = node->activation;
   desc->low = pph_node_float(node, PPH_ATTR_ACTIVATION_MIN, -INFINITY);
   desc->high = pph_node_float(node, PPH_ATTR_ACTIVATION_MAX, INFINITY);
   desc->slope = pph_node_float(node, PPH_ATTR_ACTIVATION_ALPHA, 0.01f);
+  if (node->activation == PPH_ACTIVATION_PRELU) {
+    if (!slopes || slopes->count != desc->out_channels)
+      return false;
+    desc->slopes = slopes->floats;
+  }
   return node->activation != PPH_ACTIVATION_CLAMP || desc->low <= desc->high;
+}
+
+/* What is added to the sums must lie in memory as they do. */
+static bool set_residual(const pph_graph *graph, const pph_node *node,
+                         pph_conv_desc *desc) {
+  const pph_value *residual = pph_node_find_input(graph, node, 3);
+  const pph_value *out = pph_graph_value(graph, node->outputs[0]);
+  desc->residual = residual != NULL;
+  return !residual ||
+         (residual->type == PPH_F32 && residual->layout == out->layout &&
+          residual->has_rank &&
+          pph_shape_equal(&residual->shape, &out->shape));
 }
 
 static bool find_weights(const pph_graph *graph, const pph_node *node,
@@ -94,7 +115,8 @@ static bool find_conv(const pph_graph *graph, const pph_node *node,
     if (!set_axis(&window, i, conv->weights.transposed, &conv->desc))
       return false;
   }
-  return set_activation(node, &conv->desc);
+  return set_activation(node, &conv->desc) &&
+         set_residual(graph, node, &conv->desc);
 }
 
 bool pph_native_conv_supports(const pph_graph *graph, const pph_node *node) {
@@ -134,8 +156,11 @@ static pph_status make_operator(pph_backend_context *context, pph_step *step,
   int64_t output[PPH_MAX_AXES];
   PPH_TRY(pph_conv_op_reshape(made->op, conv.batch, conv.input, output,
                               &step->workspace, error));
-  snprintf(made->algorithm, sizeof made->algorithm, "native.%s",
-           pph_conv_op_explain(made->op).algorithm);
+  snprintf(made->algorithm, sizeof made->algorithm, "native.%s%s%s",
+           pph_conv_op_explain(made->op).algorithm,
+           conv.desc.residual ? "+add" : "",
+           conv.desc.activation == PPH_ACTIVATION_PRELU ? "+prelu" : "");
+  made->adds = conv.desc.residual;
   step->algorithm = made->algorithm;
   return PPH_OK;
 }
@@ -162,10 +187,12 @@ pph_status pph_native_conv_run(pph_backend_context *context,
                                const pph_native_conv *conv,
                                const pph_run_pointers *pointers,
                                pph_error *error) {
-  pph_conv_tensors tensors = {.input = pointers->inputs[0],
-                              .output = pointers->outputs[0],
-                              .workspace = pointers->workspace,
-                              .pool = context->pool};
+  pph_conv_tensors tensors = {
+      .input = pointers->inputs[0],
+      .residual = conv->adds ? pointers->inputs[3] : NULL,
+      .output = pointers->outputs[0],
+      .workspace = pointers->workspace,
+      .pool = context->pool};
   return pph_conv_op_run(conv->op, &tensors, error);
 }
 
