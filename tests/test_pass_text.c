@@ -95,7 +95,7 @@ static char *apply(pph_heap *heap, const char *pass, const file_case *one) {
   if (strstr(one->title, "[always]"))
     options.polyphase = PPH_POLYPHASE_ALWAYS;
   if (strstr(one->title, "[native]"))
-    options.runs_natively = runs_here;
+    options.fuses_natively = runs_here;
   graph_parse(&before, heap, one->before);
   /* Where shapes depend on shapes, only the pass itself can infer them. */
   bool inferred = pph_shape_infer(&before, &error) == PPH_OK;

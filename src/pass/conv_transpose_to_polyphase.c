@@ -142,7 +142,7 @@ static pph_status lower_conv_transpose(pph_rewrite *rewrite, pph_node *node,
   pph_window window;
   if (!obstacle) {
     PPH_TRY(pph_shape_find_window(graph, node, &window, error));
-    if (mode == PPH_POLYPHASE_AUTO && options->runs_natively &&
+    if (mode == PPH_POLYPHASE_AUTO && options->fuses_natively &&
         is_operators(&window))
       return leave_to_operator(graph, node, &window, error);
     obstacle = find_shape_obstacle(&window);

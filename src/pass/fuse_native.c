@@ -29,7 +29,7 @@ static pph_node *find_conv(const fuser *f, const pph_node *node,
       (conv->kind == PPH_NODE_CONV_TRANSPOSE &&
        f->options->polyphase == PPH_POLYPHASE_ALWAYS) ||
       !pph_match_same(graph, node->inputs[slot], node->outputs[0]) ||
-      !f->options->runs_natively(graph, conv))
+      !f->options->fuses_natively(graph, conv))
     return NULL;
   return conv;
 }
@@ -116,7 +116,7 @@ static pph_status visit(fuser *f, pph_node *node, pph_error *error) {
 pph_status pph_pass_fuse_native(pph_graph *graph,
                                 const pph_pass_options *options,
                                 pph_error *error) {
-  if (!options->runs_natively)
+  if (!options->fuses_natively)
     return PPH_OK;
   fuser f = {.options = options};
   PPH_TRY(pph_rewrite_begin(&f.rewrite, graph, error));

@@ -17,10 +17,10 @@ typedef enum pph_polyphase_mode {
 typedef struct pph_pass_options {
   bool optimize; /* false: only what a specialised graph needs to run */
   pph_polyphase_mode polyphase;
-  /* Whether the native operator is going to run this convolution; NULL: it
-     runs none. Then what only it can do is fused, and AUTO leaves the phases of
-     transposed convolutions to it. */
-  bool (*runs_natively)(const pph_graph *graph, const pph_node *node);
+  /* Whether a convolution with an Add or PRelu behind it had better run in the
+     native operator, which does these as it stores; AUTO also leaves it the
+     phases of transposed convolutions. NULL: there is no native operator. */
+  bool (*fuses_natively)(const pph_graph *graph, const pph_node *node);
   bool choose_layout; /* false for export: layouts stay plain */
   const char *dump;   /* pass name, "all", or NULL */
   FILE *dump_file;    /* where dumps go */

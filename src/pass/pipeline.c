@@ -39,6 +39,8 @@ static const pph_pass passes[] = {
      false, pph_pass_fold_constants},
     {"recognize_activation", "finds activations that were spelled out", false,
      false, pph_pass_recognize_activation},
+    {"drop_dead_nodes", "removes nodes whose results nobody reads", true,
+     false, pph_pass_drop_dead_nodes},
     {"fuse_pad", "moves zero padding into the node that reads it", true,
      false, pph_pass_fuse_pad},
     {"fold_batch_normalization",
