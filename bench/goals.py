@@ -46,6 +46,8 @@ class Result:
 
     def share(self, name: str) -> float | None:
         """Of the multiply-add peak, by the useful operations."""
+        if "of_peak" in self.contenders.get(name, {}):
+            return self.contenders[name]["of_peak"]
         us = self.us(name)
         if not us or not self.peak:
             return None

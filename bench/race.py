@@ -17,6 +17,7 @@ NORMAL = 24.0
 TURN_US, TURN_RUNS = 2000.0, 10  # a turn is runs up to either,
 TURN_LEAST = 3  # but so many at least: what is large is not always cold
 LEAST_RUNS = 5
+SHARE_TURNS, PEAK_MS = 25, 0.2  # see measure_share
 PREPARING = "the exact result"
 BIG_OUTPUT = 1 << 20  # from here on two threads are measured too
 
@@ -130,6 +131,21 @@ def time_all(ready: dict[str, Contender], seconds: float, tell
     return times
 
 
+def measure_share(contender: Contender, flops: float, peak) -> float:
+    """Of the multiply-add peak, measured right before and after every turn: a
+    processor's clock moves by a tenth within milliseconds. The median."""
+    shares = []
+    before = peak()
+    for _ in range(SHARE_TURNS):
+        least, start = math.inf, time.perf_counter()
+        while time.perf_counter() - start < TURN_US * 1e-6:
+            least = min(least, contender.run())
+        after = peak()
+        shares.append(flops / least * 1e-3 / max(before, after))
+        before = after
+    return sorted(shares)[len(shares) // 2]
+
+
 def summarize(times: list[float]) -> dict:
     ordered = sorted(times)
     return {"us_min": ordered[0], "us": ordered[len(ordered) // 2],
@@ -157,14 +173,20 @@ def run_row(settings: Settings, library: Library, descriptor: str,
     case = Case(library, descriptor)
     ready, facts = open_all(settings, library, case, banned, tell)
     same = share_equals(ready, facts)
-    for name, times in time_all(ready, settings.seconds, tell).items():
+    times_of = time_all(ready, settings.seconds, tell)
+    cpu = settings.cpu.encode()
+    if "native.exact" in ready and settings.threads == 1:
+        facts["native.exact"]["of_peak"] = measure_share(
+            ready["native.exact"], case.problem.flops,
+            lambda: library.peak(cpu, PEAK_MS))
+    for name, times in times_of.items():
         facts[name] |= summarize(ready[name].final_times(times))
         ready[name].close()
     for name, other in same.items():
         facts[name] |= {key: facts[other][key]
                         for key in ("us_min", "us", "runs")}
     row = {"op": descriptor, "threads": settings.threads,
-           "peak_gflops": library.peak(settings.cpu.encode(), 50),
+           "peak_gflops": library.peak(cpu, 50),
            "memcpy_us": library.memcpy(case.problem.output_bytes),
            "contenders": facts}
     two = time_two_threads(settings, case, tell)

@@ -1,37 +1,14 @@
 /* Allocation n fails, for every n, on load + optimize + run: an out-of-memory
    error comes back, and nothing leaks. */
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "polyphase/polyphase.h"
 #include "test_support.h"
 
-/* Fails the allocation with number `fail_at` and counts what is open. */
-typedef struct failing {
-  size_t count, fail_at, open;
-} failing;
-
-static void *allocate(void *context, size_t alignment, size_t size) {
-  failing *state = context;
-  void *block = NULL;
-  if (++state->count == state->fail_at)
-    return NULL;
-  if (posix_memalign(&block, alignment, size) != 0)
-    return NULL;
-  state->open++;
-  return block;
-}
-
-static void release(void *context, void *block) {
-  failing *state = context;
-  state->open--;
-  free(block);
-}
-
-static pph_status run_once(failing *state, const char *path,
+static pph_status run_once(test_failing *memory, const char *path,
                            pph_engine engine, pph_error *error) {
   static float pixels[3 * 6 * 6];
-  pph_allocator allocator = {state, allocate, release};
+  pph_allocator allocator = test_failing_allocator(memory);
   pph_model_options model_options;
   pph_session_options options;
   pph_model_options_init(&model_options);
@@ -59,11 +36,11 @@ static pph_status run_once(failing *state, const char *path,
 
 static void fail_each(const char *path, pph_engine engine) {
   for (size_t n = 1;; n++) {
-    failing state = {.fail_at = n};
+    test_failing memory = {.fail_at = n};
     pph_error error = {0};
-    pph_status status = run_once(&state, path, engine, &error);
-    assert_int_equal(state.open, 0);
-    if (state.count < n) {
+    pph_status status = run_once(&memory, path, engine, &error);
+    assert_int_equal(memory.open, 0);
+    if (memory.count < n) {
       test_assert_ok(status, &error);
       printf("%zu allocations\n", n - 1);
       return;

@@ -498,28 +498,8 @@ static void test_exact_levels(void **state) {
 
 /* Allocation n fails */
 
-typedef struct failing {
-  size_t count, fail_at, open;
-} failing;
-
-static void *allocate(void *context, size_t alignment, size_t size) {
-  failing *state = context;
-  void *block = NULL;
-  if (++state->count == state->fail_at ||
-      posix_memalign(&block, alignment, size) != 0)
-    return NULL;
-  state->open++;
-  return block;
-}
-
-static void release(void *context, void *block) {
-  failing *state = context;
-  state->open--;
-  free(block);
-}
-
 /* After a failure the same reshape, with memory, succeeds. */
-static pph_status try_all(const conv_case *c, failing *state, float *y) {
+static pph_status try_all(const conv_case *c, test_failing *memory, float *y) {
   any_op op;
   pph_error error = {0};
   int64_t output[3];
@@ -537,9 +517,9 @@ static pph_status try_all(const conv_case *c, failing *state, float *y) {
         conv_case_reshape(&op, c->batch, c->input, output, &bytes, &error),
         &error);
   }
-  size_t before = state->count;
+  size_t before = memory->count;
   conv_case_run_with(&op, c, bytes, NULL, y);
-  assert_int_equal(state->count, before);
+  assert_int_equal(memory->count, before);
   conv_case_check(c, y);
   conv_case_destroy(&op);
   return status;
@@ -548,12 +528,12 @@ static pph_status try_all(const conv_case *c, failing *state, float *y) {
 static void fail_each(conv_case *c) {
   float *y = malloc(c->outputs * sizeof *y);
   for (size_t n = 1;; n++) {
-    failing state = {.fail_at = n};
-    pph_allocator allocator = {&state, allocate, release};
+    test_failing memory = {.fail_at = n};
+    pph_allocator allocator = test_failing_allocator(&memory);
     c->desc.allocator = &allocator;
-    pph_status status = try_all(c, &state, y);
-    assert_int_equal(state.open, 0);
-    if (state.count < n) {
+    pph_status status = try_all(c, &memory, y);
+    assert_int_equal(memory.open, 0);
+    if (memory.count < n) {
       assert_int_equal(status, PPH_OK);
       break;
     }

@@ -1,6 +1,7 @@
 /* depthwise against the definition, bit for bit. */
+#include "algo_check.h"
 #include "op/algo_rows.h"
-#include "op_case.h"
+#include "test_support.h"
 
 /* Every specialised kernel, rows of every remainder, whole and part vectors;
    what occurs in models; borders that are all there is. */
@@ -25,30 +26,50 @@ static const char *const texts[] = {
     "conv f32 n1 g16 ci16 co16 i3x4x9 k1x3x3 s1x1x1 d1x1x1 p0,1,1,0,1,1",
 };
 
+/* Channels last; everything else as the seed decides. */
+static void check(const char *text, uint32_t seed) {
+  algo_case test = algo_any_case(text, seed);
+  test.input_channels_first = test.output_channels_first = false;
+  if (!algo_check(&pph_algo_depthwise, &test))
+    fail_msg("%s: not supported", text);
+}
+
 static void test_known(void **state) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    for (uint64_t seed = 0; seed < 4; seed++)
-      op_case_check(&pph_algo_depthwise, texts[i], seed);
+    for (uint32_t seed = 0; seed < 4; seed++)
+      check(texts[i], seed);
 }
 
 /* Outputs that are stored past the caches. */
 static void test_streamed(void **state) {
-  op_case_check(&pph_algo_depthwise,
-                "f32 n1 g32 ci32 co32 i90x100 k4x4 s2x2 d1x1 p1,1,1,1 op0x0",
-                1);
-  op_case_check(&pph_algo_depthwise,
-                "f32 n1 g40 ci40 co40 i90x100 k3x3 s2x2 d1x1 p1,1,1,1 op0x0",
-                2);
+  check("f32 n1 g32 ci32 co32 i90x100 k4x4 s2x2 d1x1 p1,1,1,1 op0x0", 1);
+  check("f32 n1 g40 ci40 co40 i90x100 k3x3 s2x2 d1x1 p1,1,1,1 op0x0",
+        2);
+}
+
+static void check_random(const algo_bounds *bounds, uint32_t count) {
+  for (uint32_t seed = 1; seed <= count; seed++) {
+    char text[240];
+    check(algo_random_case(seed, bounds, text, sizeof text).problem, seed);
+  }
 }
 
 static void test_random_problems(void **state) {
-  test_random random = {test_seed("depthwise")};
-  for (int i = 0; i < 150; i++) {
-    char text[256];
-    op_case_random(&(op_case_range){.groups = 40, .ins = 1, .equal = true},
-                   &random, text, sizeof text);
-    op_case_check(&pph_algo_depthwise, text, test_random_next(&random));
-  }
+  algo_bounds bounds = {.axes = 2,
+                        .transposed = true,
+                        .ordinary = true,
+                        .group = 40,
+                        .batch = 2,
+                        .in_channels = 1,
+                        .out_channels = 1,
+                        .equal = true,
+                        .input = 24,
+                        .kernel = 7,
+                        .stride = 4,
+                        .dilation = 2};
+  check_random(&bounds, 110);
+  bounds.axes = 1;
+  check_random(&bounds, 40);
 }
 
 /* Other groups and channels first are left to others. */

@@ -1,7 +1,8 @@
 /* grouped against the definition, bit for bit. */
 #include "base/cpu.h"
+#include "algo_check.h"
 #include "op/algo_rows.h"
-#include "op_case.h"
+#include "test_support.h"
 
 /* Groups that fill vectors and that straddle them, vectors of one group; inputs
    picked from one vector, from two, and from memory; multipliers; borders. */
@@ -21,21 +22,44 @@ static const char *const texts[] = {
     "conv f32 n1 g2 ci8 co80 i5x17 k3x3 s1x1 d2x1 p1,1,1,1",
 };
 
+/* Channels last; everything else as the seed decides. */
+static void check(const char *text, uint32_t seed) {
+  algo_case test = algo_any_case(text, seed);
+  test.input_channels_first = test.output_channels_first = false;
+  if (!algo_check(&pph_algo_grouped, &test))
+    fail_msg("%s: not supported", text);
+}
+
 static void test_known(void **state) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    for (uint64_t seed = 0; seed < 4; seed++)
-      op_case_check(&pph_algo_grouped, texts[i], seed);
+    for (uint32_t seed = 0; seed < 4; seed++)
+      check(texts[i], seed);
+}
+
+static void check_random(const algo_bounds *bounds, uint32_t count) {
+  for (uint32_t seed = 1; seed <= count; seed++) {
+    char text[240];
+    check(algo_random_case(seed, bounds, text, sizeof text).problem, seed);
+  }
 }
 
 static void test_random_problems(void **state) {
-  test_random random = {test_seed("grouped")};
-  for (int i = 0; i < 150; i++) {
-    char text[256];
-    op_case_random(
-        &(op_case_range){.groups = 10, .ins = 12, .outs = 12, .equal = i % 2},
-        &random, text, sizeof text);
-    op_case_check(&pph_algo_grouped, text, test_random_next(&random));
-  }
+  algo_bounds bounds = {.axes = 2,
+                        .transposed = true,
+                        .ordinary = true,
+                        .group = 10,
+                        .batch = 2,
+                        .in_channels = 12,
+                        .out_channels = 12,
+                        .input = 24,
+                        .kernel = 7,
+                        .stride = 4,
+                        .dilation = 2};
+  check_random(&bounds, 110);
+  bounds.axes = 1;
+  check_random(&bounds, 40);
+  bounds.equal = true;
+  check_random(&bounds, 40);
 }
 
 /* Whichever allocation fails, prepare leaves nothing behind. */

@@ -52,6 +52,26 @@ const char *test_shared_path(const char *relative) {
   return NULL;
 }
 
+static void *allocate(void *context, size_t alignment, size_t size) {
+  test_failing *memory = context;
+  void *block = NULL;
+  if (++memory->count == memory->fail_at ||
+      posix_memalign(&block, alignment, size) != 0)
+    return NULL;
+  memory->open++;
+  return block;
+}
+
+static void release(void *context, void *block) {
+  test_failing *memory = context;
+  memory->open--;
+  free(block);
+}
+
+pph_allocator test_failing_allocator(test_failing *memory) {
+  return (pph_allocator){memory, allocate, release};
+}
+
 void test_assert_ok(pph_status status, const pph_error *error) {
   if (status != PPH_OK)
     fail_msg("%s: %s: %s", pph_status_name(status), error->where,

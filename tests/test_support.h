@@ -32,6 +32,13 @@ void test_fill_ramp(float *data, size_t count);
    ...") when it is not there. Static buffer. */
 const char *test_shared_path(const char *relative);
 
+/* Memory that runs out: of the calls of allocate, number `fail_at` (from 1)
+   gives NULL; `open` blocks are not yet released. */
+typedef struct test_failing {
+  size_t count, fail_at, open;
+} test_failing;
+pph_allocator test_failing_allocator(test_failing *memory);
+
 /* Fails the test with the error's place and message unless status is ok. */
 void test_assert_ok(pph_status status, const pph_error *error);
 

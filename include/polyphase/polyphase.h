@@ -3,6 +3,7 @@
 #define POLYPHASE_POLYPHASE_H
 
 #include "polyphase/conv.h"
+#include "polyphase/conv_stream.h"
 #include "polyphase/conv_transpose.h"
 #include "polyphase/memory.h"
 #include "polyphase/model.h"

@@ -26,19 +26,12 @@ static pph_status create(const pph_conv_desc *desc,
                          pph_conv_transpose **op, pph_error *error) {
   PPH_TRY(check_pointers("create", desc && op, error));
   *op = NULL;
-  /* Before anything else of a desc is read that may be shorter. */
-  size_t count;
-  PPH_TRY(pph_conv_desc_check(desc, weights->transposed, &count, error));
-  pph_limits limits;
-  pph_limits_init(&limits);
-  uint64_t limit = (desc->limits ? desc->limits : &limits)->heap_bytes;
-  /* The operator lies in its own heap; a heap on the stack starts it. */
   pph_heap heap;
-  pph_heap_init(&heap, desc->allocator, limit);
+  PPH_TRY(pph_conv_desc_start(desc, weights->transposed, &heap, error));
   pph_conv_transpose *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
   if (!made)
     return pph_fail_memory(error);
-  pph_heap_init(&made->heap, desc->allocator, limit);
+  made->heap = heap;
   pph_status status =
       pph_conv_op_create(desc, weights, &made->heap, &made->op, error);
   if (status != PPH_OK) {

@@ -21,6 +21,12 @@ void pph_conv_desc_init(pph_conv_desc *desc) {
     desc->stride[i] = desc->dilation[i] = 1;
 }
 
+static pph_limits limits_of(const pph_conv_desc *desc) {
+  pph_limits limits;
+  pph_limits_init(&limits);
+  return desc->limits ? *desc->limits : limits;
+}
+
 static pph_status check_range(const char *name, int64_t value, int64_t low,
                               int64_t high, pph_error *error) {
   if (value >= low && value <= high)
@@ -92,14 +98,20 @@ pph_status pph_conv_desc_check(const pph_conv_desc *desc, bool transposed,
     PPH_TRY(check_axis(desc, i, transposed, error));
     shape.dims[2 + i] = desc->kernel[i];
   }
-  pph_limits limits;
-  pph_limits_init(&limits);
-  const pph_limits *bounds = desc->limits ? desc->limits : &limits;
+  uint64_t bound = limits_of(desc).tensor_bytes;
   if (!pph_shape_count(&shape, weight_count) ||
-      !pph_shape_fits(&shape, PPH_F32, bounds->tensor_bytes))
+      !pph_shape_fits(&shape, PPH_F32, bound))
     return pph_fail(error, PPH_LIMIT_EXCEEDED, "pph_conv_desc",
                     "the weights take more than %llu bytes",
-                    (unsigned long long)bounds->tensor_bytes);
+                    (unsigned long long)bound);
+  return PPH_OK;
+}
+
+pph_status pph_conv_desc_start(const pph_conv_desc *desc, bool transposed,
+                               pph_heap *heap, pph_error *error) {
+  size_t count;
+  PPH_TRY(pph_conv_desc_check(desc, transposed, &count, error));
+  pph_heap_init(heap, desc->allocator, limits_of(desc).heap_bytes);
   return PPH_OK;
 }
 
@@ -152,9 +164,7 @@ static pph_status resolve_axis(const pph_conv_desc *desc, uint32_t i,
 
 static pph_status check_size(const pph_conv_desc *desc,
                              const pph_problem *problem, pph_error *error) {
-  pph_limits limits;
-  pph_limits_init(&limits);
-  uint64_t bound = (desc->limits ? desc->limits : &limits)->tensor_bytes;
+  uint64_t bound = limits_of(desc).tensor_bytes;
   const pph_axis *axes = problem->axes;
   pph_shape input = {5,
                      {problem->batch, problem->in_channels, axes[0].input,

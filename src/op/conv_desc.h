@@ -10,6 +10,12 @@ PPH_NODISCARD pph_status pph_conv_desc_check(const pph_conv_desc *desc,
                                              size_t *weight_count,
                                              pph_error *error);
 
+/* Checks a desc and starts the heap that its operator takes memory from, and
+   may lie in itself. */
+PPH_NODISCARD pph_status pph_conv_desc_start(const pph_conv_desc *desc,
+                                             bool transposed, pph_heap *heap,
+                                             pph_error *error);
+
 /* A checked desc's part of the spec: no lengths, pointers NULL. */
 void pph_conv_desc_fill(const pph_conv_desc *desc, bool transposed,
                         pph_conv_spec *spec);
