@@ -54,4 +54,4 @@ targets=$(cd "$source/tests" && ls test_*.c | grep -E "^test_($names)\.c$" |
   sed 's/\.c$//')
 cmake --build "$build" -j "${JOBS:-2}" --target $targets
 cd "$build"
-ctest --output-on-failure -j "${JOBS:-2}" -R "^($names)$"
+POLYPHASE_EMULATED=1 ctest --output-on-failure -j "${JOBS:-2}" -R "^($names)$"

@@ -95,7 +95,7 @@ static void test_random(void **state) {
                               .kernel = 5,
                               .stride = 2,
                               .dilation = 1},
-               200);
+               test_rounds(200));
   check_random(&(algo_bounds){.axes = 1,
                               .transposed = true,
                               .ordinary = true,
@@ -106,7 +106,7 @@ static void test_random(void **state) {
                               .kernel = 12,
                               .stride = 4,
                               .dilation = 1},
-               200);
+               test_rounds(200));
 }
 
 /* Small pictures, all of whose outputs lie near an edge: many, as the largest
@@ -119,7 +119,7 @@ static void test_edges(void **state) {
       "conv f32 n1 g1 ci32 co300 i4x4 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n1 g1 ci16 co700 i1x6 k1x3 s1x1 d1x1 p0,1,0,1"};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-    for (uint32_t seed = 1; seed <= 5; seed++)
+    for (uint32_t seed = 1; seed <= test_rounds(5); seed++)
       assert_true(check_rows(&(algo_case){.problem = problems[i],
                                           .seed = seed}) > 0);
 }
