@@ -12,6 +12,7 @@
 
 #include "algo_check.h"
 #include "op/algo_rows.h"
+#include "test_support.h"
 
 static const pph_algo *const rows[] = {
     &pph_algo_filtered_w2, &pph_algo_filtered_w3, &pph_algo_filtered_w4,
