@@ -7,8 +7,8 @@ BENCH ?= # arguments of bench/run.py: lists, --threads N, ... (--help)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps dev-deps build install demo test asan tsan fuzz valgrind models-valgrind \
-        models-asan bench bench-peers bench-library format clean
+.PHONY: help deps dev-deps neon-deps build install demo test neon asan tsan \
+        fuzz valgrind models-valgrind models-asan bench bench-peers bench-library format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' \
@@ -33,10 +33,16 @@ install: deps ## install library, headers and command (PREFIX=/usr/local)
 demo: build ## double a picture with the embedded net; show what was gained
 	scripts/demo.sh build/release
 
-test: deps ## build with warnings as errors and pass all tests (build/dev)
+neon-deps: deps
+	@scripts/install-deps.sh --neon || echo "going on without" >&2
+
+test: neon-deps ## build with warnings as errors and pass all tests (build/dev)
 	cmake --preset dev -DPOLYPHASE_WERROR=ON
 	cmake --build build/dev -j $(JOBS)
 	ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+
+neon: neon-deps ## the kernels' and operators' tests for AArch64, emulated
+	scripts/neon.sh build/neon
 
 asan: deps ## all tests under the address and undefined-behaviour sanitizers
 	cmake --preset asan

@@ -17,13 +17,18 @@ sum over j of (A_ij |B_j| |G_j|)^2, over the taps that lie inside the picture,
 at its worst over all outputs and all windows that the picture's edge cuts. In
 two dimensions the figure is squared. Points are eighths, so that A and B are
 exact, and come in pairs +-a, which halves the operations.
+
+The filters m_2L and m_2H share the windows of F(m, 3): their 2 taps are its
+first and its last two, and a tap of zero makes a point vanish, infinity or 0.
 """
 import sys
 from fractions import Fraction
 from itertools import combinations
 
 INFINITY = None
-FILTERS = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (2, 3), (3, 3), (4, 3)]
+FILTERS = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (7, 2),
+           (2, 3), (3, 3), (4, 3)]
+SHARED = [2, 4]  # m of F(m, 3) with m_2L and m_2H
 EIGHTHS = [Fraction(i, 8) for i in range(2, 25)]
 # Not searched: with 0, 1, -1 small integers stay exact, and nothing is better.
 CHOSEN = {1: [INFINITY],
@@ -101,12 +106,21 @@ def chosen(n):
     return CHOSEN[n] if n in CHOSEN else rank(n)[1][0][0]
 
 
+def list_filters():
+    """Name, outputs, taps, points."""
+    for m, r in FILTERS:
+        yield f"{m}_{r}", m, r, chosen(m + r - 1)
+    for m in SHARED:
+        yield f"{m}_2L", m, 2, chosen(m + 2)[:-1]
+        yield f"{m}_2H", m, 2, chosen(m + 2)[1:]
+
+
 def text(points):
     return ", ".join("infinity" if p is INFINITY else str(p) for p in points)
 
 
 def print_ranking():
-    for n in range(3, 7):
+    for n in sorted({sum(f) - 1 for f in FILTERS if f != (1, 1)}):
         filters, rows = rank(n)
         print(f"{n} points:", *(f"F({m},{r})" for m, r in filters))
         shown = rows[:5]
@@ -115,6 +129,9 @@ def print_ranking():
                           [amplification(CHOSEN[n], *f) for f in filters]))
         for points, figures in shown:
             print("  ", *(f"{x:6.2f}" for x in figures), "  ", text(points))
+    print("chosen:")
+    for name, m, r, points in list_filters():
+        print(f"   {amplification(points, m, r):6.2f}   {name}  {text(points)}")
 
 
 def heading(option, what):
@@ -123,9 +140,8 @@ def heading(option, what):
 
 def print_weights():
     heading("--weights", "Filters: outputs, taps, points, rows of G.")
-    for m, r in FILTERS:
-        points = chosen(m + r - 1)
-        print(f"/* {text(points)} */")
+    for name, m, r, points in list_filters():
+        print(f"/* {name}: {text(points)} */")
         print(f"{{{m}, {r}, {len(points)},")
         rows = ["{" + ", ".join(repr(float(x)) for x in row) + "}"
                 for row in matrices(points, m, r)[2]]
@@ -172,7 +188,7 @@ def list_groups(points):
         j += len((j, j + 1)) if pair else 1
 
 
-def print_inputs(n, values):
+def print_inputs(values):
     for k in values:
         statement(f"const vec x{k}", f"x[{k} * step]")
 
@@ -181,7 +197,7 @@ def print_input_transform(n):
     points = chosen(n)
     print(f"\n/* {text(points)} */")
     print(f"ALWAYS_INLINE void filter_in_{n}(vec *x, size_t step) {{")
-    print_inputs(n, range(n))
+    print_inputs(range(n))
     rows = matrices(points, n, 1)[1]
     for group in list_groups(points):
         j = group[0]
@@ -202,10 +218,9 @@ def print_input_transform(n):
     print("}")
 
 
-def print_output_transform(m, n):
-    points = chosen(n)
-    print(f"\nALWAYS_INLINE void filter_out_{m}_{n}(vec *x, size_t step) {{")
-    print_inputs(n, range(n))
+def print_output_transform(name, m, points):
+    print(f"\nALWAYS_INLINE void filter_out_{name}(vec *x, size_t step) {{")
+    print_inputs(range(len(points)))
     outputs = [[] for _ in range(m)]
     for group in list_groups(points):
         j, p = group[0], points[group[0]]
@@ -228,11 +243,11 @@ def print_output_transform(m, n):
 def print_transforms():
     heading("--transforms", "Transforms of n values that lie `step` apart, in "
             "place. filter_in_N: a window\n   of N values to N points; "
-            "filter_out_M_N: N points to M outputs.")
+            "filter_out_FILTER: its points to its outputs.")
     for n in sorted({m + r - 1 for m, r in FILTERS}):
         print_input_transform(n)
-    for m, r in FILTERS:
-        print_output_transform(m, m + r - 1)
+    for name, m, r, points in list_filters():
+        print_output_transform(name, m, points)
 
 
 def main():

@@ -1,8 +1,10 @@
 #!/bin/sh
 # Installs the Debian packages that are missing; does nothing, quickly, when all
 # are there.
-# usage: scripts/install-deps.sh [--dev | --bench]
-#   --dev: the developers' tools as well; --bench: the benchmarks' too
+# usage: scripts/install-deps.sh [--dev | --bench | --neon | --libraries]
+#   --dev: the developers' tools as well; --bench: the benchmarks' too;
+#   --neon: what scripts/neon.sh needs; --libraries: install nothing, print the
+#   names of the libraries' packages
 set -eu
 
 packages='build-essential cmake ninja-build pkg-config
@@ -12,12 +14,18 @@ packages='build-essential cmake ninja-build pkg-config
   libcmocka-dev'
 bench_packages='python3 python3-venv libdnnl-dev'
 dev_packages='clang libclang-rt-dev clang-format valgrind'
+neon_packages='gcc-aarch64-linux-gnu qemu-user'
 
 case ${1-} in
   '') ;;
   --dev) packages="$packages $dev_packages" ;;
   --bench) packages="$packages $bench_packages" ;;
-  *) echo "usage: $0 [--dev | --bench]" >&2; exit 2 ;;
+  --neon) packages="$packages $neon_packages" ;;
+  --libraries) printf '%s\n' $packages | grep '^lib'; exit ;;
+  *)
+    echo "usage: $0 [--dev | --bench | --neon | --libraries]" >&2
+    exit 2
+    ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

@@ -11,14 +11,47 @@
 
 /* gemm */
 
+enum { MAX_RUNS = 150 };
+
+/* Where values of A lie: in a panel (no runs), or in runs anywhere. */
+typedef struct gemm_rows {
+  uint32_t rows;
+  size_t floats, run, step, starts[MAX_RUNS];
+} gemm_rows;
+
+static gemm_rows draw_rows(kernel_check *check, uint32_t rows, size_t depth) {
+  size_t chunks = (depth + PPH_GEMM_CHUNK - 1) / PPH_GEMM_CHUNK;
+  gemm_rows made = {.rows = rows, .floats = chunks * rows * PPH_GEMM_CHUNK};
+  if (kernel_draw(check, 0, 1))
+    return made;
+  do
+    made.run = (size_t)kernel_draw(check, 1, (int64_t)depth);
+  while (depth % made.run);
+  made.step = (size_t)kernel_draw(check, 1, 70);
+  size_t most = 0;
+  for (size_t i = 0; i < depth / made.run; i++) {
+    made.starts[i] = (size_t)kernel_draw(check, 0, 90);
+    most = made.starts[i] > most ? made.starts[i] : most;
+  }
+  made.floats = most + (rows - 1) * made.step + made.run;
+  return made;
+}
+
+static size_t find_value(const gemm_rows *rows, size_t i, size_t k) {
+  if (rows->run)
+    return rows->starts[k / rows->run] + i * rows->step + k % rows->run;
+  return (k / PPH_GEMM_CHUNK * rows->rows + i) * PPH_GEMM_CHUNK +
+         k % PPH_GEMM_CHUNK;
+}
+
 static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
                        size_t depth) {
   size_t lanes = check->kernel->lanes;
-  size_t chunks = (depth + PPH_GEMM_CHUNK - 1) / PPH_GEMM_CHUNK;
   size_t width = (columns + lanes - 1) / lanes * lanes;
   size_t stride = columns + (size_t)kernel_draw(check, 0, 3);
   size_t stored = (rows - 1) * stride + columns;
-  const float *a = kernel_data(check, 0, chunks * rows * PPH_GEMM_CHUNK);
+  gemm_rows places = draw_rows(check, rows, depth);
+  const float *a = kernel_data(check, 0, places.floats);
   const float *b = kernel_data(check, 1, depth * width);
   float *c = kernel_target(check, 2, stored);
   pph_epilogue epilogue = kernel_epilogue(check, columns, stored);
@@ -29,9 +62,7 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
       size_t at = i * stride + j;
       float sum = accumulate ? check->expected[at] : 0;
       for (size_t k = 0; k < depth; k++)
-        sum = kernel_fma(check,
-                         a[(k / PPH_GEMM_CHUNK * rows + i) * PPH_GEMM_CHUNK +
-                           k % PPH_GEMM_CHUNK],
+        sum = kernel_fma(check, a[find_value(&places, i, k)],
                          b[k * width + j], sum);
       check->expected[at] =
           plain ? sum : kernel_finish(&epilogue, sum, j, at);
@@ -42,6 +73,9 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
                        .depth = depth,
                        .a = a,
                        .b = b,
+                       .starts = places.run ? places.starts : NULL,
+                       .row_step = places.step,
+                       .run = places.run,
                        .c = c,
                        .c_stride = stride,
                        .accumulate = accumulate,
@@ -49,13 +83,13 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
                        .ahead = kernel_draw(check, 0, 1) ? b : NULL,
                        .ahead_step = 5});
   char what[80];
-  snprintf(what, sizeof what, "%u x %u x %zu, accumulate %d, epilogue %d",
-           rows, columns, depth, accumulate, !plain);
+  snprintf(what, sizeof what, "%u x %u x %zu, run %zu, accumulate %d, "
+           "epilogue %d", rows, columns, depth, places.run, accumulate, !plain);
   kernel_compare(check, c, stored, what);
 }
 
 void kernel_check_gemm(kernel_check *check) {
-  static const size_t depths[] = {1, 2, 15, 16, 17, 32, 45};
+  static const size_t depths[] = {1, 2, 15, 16, 17, 45, MAX_RUNS};
   for (uint32_t rows = 1; rows <= check->kernel->rows; rows++)
     for (uint32_t columns = 1; columns <= check->kernel->columns; columns++)
       for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)

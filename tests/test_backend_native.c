@@ -1,5 +1,5 @@
-/* The native backend against the reference one: every kind of move, in every
-   combination of layouts. */
+/* The native backend against the reference one: every kind of move, and what is
+   fused into convolutions, in every combination of layouts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +68,18 @@ static const struct {
     {"[0,3,4,5]", NULL, "", "%y", "Transpose(%x) {perm=[0,2,3,1]}"},
     {"[2,3,4,5]", NULL, "", "%y", "Tanh(%x)"},
     {"[2,3,4,5]", NULL, "", "%y", "HardSigmoid(%x) {alpha=0.2, beta=0.5}"},
+    {"[2,3,7]", "[2,2,6]",
+     "const %w f32 [2,3,2] = {1,2,-3,4,-5,6,7,8,9,-10,11,-12}\n"
+     "const %b f32 [2] = {3,-4}\n",
+     "%y",
+     "Conv(%x, %w, %b, %z) {activation_slopes=[0.25,-2.0]} "
+     "activation=prelu"},
+    {"[2,3,2,5]", "[2,2,4,10]",
+     "const %w f32 [3,2,2,2] = {1,2,-3,4,-5,6,7,8,9,-10,11,-12,"
+     "1,-2,3,4,5,-6,7,-8,-9,10,11,12}\n",
+     "%y",
+     "ConvTranspose(%x, %w, _, %z) {strides=[2,2], activation_max=100.0, "
+     "activation_min=-100.0} activation=clamp"},
 };
 
 /* Every block ends in a mark that nobody may touch. */
@@ -94,7 +106,7 @@ static void run_node(const pph_backend *backend, pph_graph *graph,
     assert_true(pph_shape_bytes(&value->shape, value->type, &bytes));
     memcpy(outputs[0], inputs[step.alias_input], bytes);
   } else {
-    void *workspace = malloc(step.workspace + 1);
+    void *workspace = aligned_alloc(64, (step.workspace / 64 + 1) * 64);
     pph_run_pointers pointers = {inputs, outputs, workspace};
     test_assert_ok(backend->run(&context, &step, &pointers, &error), &error);
     free(workspace);

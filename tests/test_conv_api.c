@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "conv_case.h"
 #include "op/algo.h"
 
@@ -422,9 +423,14 @@ static void check_runners(const conv_case *c) {
   conv_case_destroy(&op);
 }
 
-/* Cases that different algorithms are chosen for. */
+/* Cases that different algorithms are chosen for; the last are lines. */
+enum { VARIED_CASES = 12 };
 static conv_case varied_case(int i) {
   conv_case c = conv_case_plain(i & 1, i & 2 ? 64 : 24, i & 4 ? 3 : 48);
+  if (i >= 8) {
+    c.desc.kernel[0] = c.desc.stride[0] = 1;
+    c.desc.pad_begin[0] = c.desc.pad_end[0] = 0;
+  }
   if (i == 6 || i == 7)
     c.desc.group = c.desc.in_channels = c.desc.out_channels = 24;
   conv_case_fill(&c, (uint64_t)i);
@@ -432,7 +438,7 @@ static conv_case varied_case(int i) {
 }
 
 static void test_shared_operator(void **state) {
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < VARIED_CASES; i++) {
     conv_case c = varied_case(i);
     check_runners(&c);
     conv_case_drop(&c);
@@ -444,9 +450,9 @@ static void test_pools(void **state) {
   pph_thread_pool *pools[3];
   for (uint32_t i = 0; i < 3; i++)
     assert_int_equal(pph_thread_pool_create(i + 1, &pools[i], NULL), PPH_OK);
-  for (int i = 0; i < 24; i++) {
-    conv_case c = varied_case(i % 8);
-    c.desc.accuracy = (pph_accuracy)(i / 8);
+  for (int i = 0; i < 3 * VARIED_CASES; i++) {
+    conv_case c = varied_case(i % VARIED_CASES);
+    c.desc.accuracy = (pph_accuracy)(i / VARIED_CASES);
     float *expected = conv_case_compute(&c, NULL);
     conv_case_check(&c, expected);
     for (int p = 0; p < 9; p++) {
@@ -467,19 +473,24 @@ static void test_pools(void **state) {
     pph_thread_pool_destroy(pools[i]);
 }
 
-/* A level that is not there falls to a lower one: scalar has no fused
-   multiply-add in hardware, so only AVX2 and above promise the same bits. */
+/* Scalar need not have a fused multiply-add: only the others promise the same
+   bits. */
 static void test_exact_levels(void **state) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+  pph_cpu best = pph_cpu_choose(PPH_CPU_BEST);
+#if defined(__aarch64__)
+  assert_int_equal(best, PPH_CPU_NEON);
+#endif
+  if (best == PPH_CPU_SCALAR)
     skip();
+  pph_cpu lowest = best == PPH_CPU_NEON ? best : PPH_CPU_AVX2;
   static const char *const names[] = {NULL, "gather", "reference"};
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < VARIED_CASES; i++) {
     conv_case c = varied_case(i);
     c.desc.accuracy = PPH_ACCURACY_EXACT;
-    c.desc.cpu = PPH_CPU_AVX2;
+    c.desc.cpu = lowest;
     float *expected = conv_case_compute(&c, NULL);
     for (int k = 0; k < 6; k++) {
-      c.desc.cpu = k % 2 ? PPH_CPU_AVX512 : PPH_CPU_AVX2;
+      c.desc.cpu = k % 2 ? best : lowest;
       c.desc.algorithm = names[k / 2];
       float *result = conv_case_compute(&c, NULL);
       if (!conv_case_same(expected, result, c.outputs))
@@ -558,7 +569,7 @@ static void test_allocation(void **state) {
   const pph_algo *const *list = pph_algo_list(&count);
   for (size_t k = 0; k <= count; k++) {
     int supported = 0;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < VARIED_CASES; i++) {
       conv_case c = varied_case(i);
       c.desc.algorithm = k < count ? list[k]->name : NULL;
       c.desc.activation = PPH_ACTIVATION_PRELU;

@@ -316,6 +316,13 @@ static void test_export_refusals(void **state) {
   check_refused("input %s i64 [1]\ninput %v f32 [1]\n"
                 "%y = ConstantOfShape(%s, %v)\noutput %y\n",
                 false, PPH_UNSUPPORTED, "constant value");
+  check_refused("input %x f32 [1,1,4]\nconst %w f32 [1,1,1] = {2}\n"
+                "%y = Conv(%x, %w, _, %x)\noutput %y\n",
+                true, PPH_UNSUPPORTED, "no such convolution");
+  check_refused("input %x f32 [1,1,4]\nconst %w f32 [1,1,1] = {2}\n"
+                "%y = Conv(%x, %w) {activation_slopes=[0.5]} "
+                "activation=prelu\noutput %y\n",
+                true, PPH_UNSUPPORTED, "no such convolution");
 }
 
 /* Blocks that ONNX does not have: the written model computes the same. */

@@ -6,7 +6,8 @@
      graph text that the pass makes of it
 
    Shapes are inferred before, dead nodes dropped after. Each case is also run
-   before and after on random inputs. POLYPHASE_UPDATE=1 writes what came out
+   before and after on random inputs. [native]: the native operator runs all
+   convolutions but those named "elsewhere". POLYPHASE_UPDATE=1 writes what came out
    into the files, to be read before it is kept. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,11 @@ static void compare_values(const pph_graph *before, const pph_graph *after,
   graph_inputs_release(before, before->heap, inputs);
 }
 
+static bool runs_here(const pph_graph *graph, const pph_node *node) {
+  (void)graph;
+  return strcmp(node->name, "elsewhere") != 0;
+}
+
 /* What the pass makes of the text, to be released with the heap. */
 static char *apply(pph_heap *heap, const char *pass, const file_case *one) {
   pph_error error = {0};
@@ -88,6 +94,8 @@ static char *apply(pph_heap *heap, const char *pass, const file_case *one) {
   pph_pass_options_init(&options);
   if (strstr(one->title, "[always]"))
     options.polyphase = PPH_POLYPHASE_ALWAYS;
+  if (strstr(one->title, "[native]"))
+    options.fuses_natively = runs_here;
   graph_parse(&before, heap, one->before);
   /* Where shapes depend on shapes, only the pass itself can infer them. */
   bool inferred = pph_shape_infer(&before, &error) == PPH_OK;

@@ -314,6 +314,12 @@ static void fail_graph(const pph_graph *graph, const char *what,
   fail_msg("trial %d: %s: %s %s", trial, what, error->where, error->message);
 }
 
+/* As if the native operator ran every other convolution. */
+static bool runs_some(const pph_graph *graph, const pph_node *node) {
+  (void)graph;
+  return node->outputs[0] % 2 == 0;
+}
+
 static void check(const pph_graph *graph, const pph_pass_options *options,
                   int trial) {
   pph_error error = {0};
@@ -357,6 +363,7 @@ static void test_random_graphs(void **state) {
         (pph_polyphase_mode)test_random_range(&random, 0, 2);
     options.optimize = trial % 16 != 0;
     options.choose_layout = trial % 3 != 0;
+    options.fuses_natively = trial % 2 ? runs_some : NULL;
     check(&m.graph, &options, trial);
     pph_graph_clear(&m.graph);
     assert_int_equal(heap.used, 0);
@@ -395,6 +402,7 @@ static void test_no_memory(void **state) {
     pph_pass_options options;
     pph_pass_options_init(&options);
     options.polyphase = PPH_POLYPHASE_ALWAYS;
+    options.fuses_natively = runs_some;
     pph_status status = PPH_OUT_OF_MEMORY;
     for (long n = 0; status != PPH_OK; n++) {
       pph_error error = {0};

@@ -23,6 +23,10 @@ uint64_t test_seed(const char *what) {
   return seed;
 }
 
+uint32_t test_rounds(uint32_t count) {
+  return getenv("POLYPHASE_EMULATED") ? (count + 4) / 5 : count;
+}
+
 void test_fill_x(float *data, size_t count) {
   for (size_t i = 0; i < count; i++)
     data[i] = (float)((7 * i + 3) % 11) - 5.0f;

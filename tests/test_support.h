@@ -21,6 +21,9 @@ int64_t test_random_range(test_random *random, int64_t low, int64_t high);
 /* The seed of this run: POLYPHASE_SEED of the environment or a fixed one;
    printed. */
 uint64_t test_seed(const char *what);
+/* `count` rounds of a test, but a fifth of them in an emulator, which is slow:
+   where POLYPHASE_EMULATED is set. */
+uint32_t test_rounds(uint32_t count);
 
 /* The fills of ../shared/reference/public-bugs.md: X, W, b and ramp. */
 void test_fill_x(float *data, size_t count);

@@ -357,7 +357,9 @@ static const struct {
     {"input %x\n%y = Relu(%x) {mode=1}", "line 2, column 21", "quoted"},
     {"input %x\n%y = Relu(%x) {axes=1}", "line 2, column 21", "'['"},
     {"input %x\n%y = Relu(%x) activation=tanh", "line 2, column 26",
-     "clamp or leaky_relu"},
+     "clamp, leaky_relu or prelu"},
+    {"input %x\n%y = Relu(%x) activation=prelu", "node 0 Relu",
+     "activation_slopes"},
     {"input %x\n_ = Relu(%x)", "node 0 Relu", "output 0"},
     {"input %x\n%y = Relu(_)", "node 0 Relu", "input 0 is missing"},
 };

@@ -101,6 +101,9 @@ static void break_key_twice(pph_graph *g) {
 }
 static void break_ints(pph_graph *g) { g->first->attributes[0].ints = NULL; }
 static void break_text(pph_graph *g) { g->first->attributes[1].text = NULL; }
+static void break_slopes(pph_graph *g) {
+  g->first->activation = PPH_ACTIVATION_PRELU;
+}
 static void break_activation(pph_graph *g) {
   g->first->activation = (pph_activation)9;
 }
@@ -138,7 +141,7 @@ static const struct {
     {"input produced", break_input_produced, "node 0", "input 0 \"x\""},
     {"output range", break_output_range, "the graph", "output 0 is value 100"},
     {"output lost", break_output_lost, "value 4 \"z\"", "nothing produces"},
-    {"too few", break_too_few, "node 0", "1 inputs, must be 2 to 3"},
+    {"too few", break_too_few, "node 0", "1 inputs, must be 2 to 4"},
     {"too many", break_too_many, "node 1 Relu", "2 inputs, must be 1 to 1"},
     {"outputs few", break_outputs_few, "node 0", "0 outputs, must be 1 to 1"},
     {"outputs many", break_outputs_many, "node 0", "2 outputs"},
@@ -158,6 +161,7 @@ static const struct {
     {"key twice", break_key_twice, "node 0", "strides is there twice"},
     {"ints", break_ints, "node 0", "strides has no value"},
     {"text", break_text, "node 0", "auto_pad has no value"},
+    {"slopes", break_slopes, "node 0", "activation_slopes"},
     {"activation", break_activation, "node 0", "unknown activation 9"},
     {"kind", break_kind, "the graph", "broken at node 0"},
     {"ring", break_ring, "the graph", "broken at node"},

@@ -89,7 +89,8 @@ typedef struct pph_step_info {
   const char *name;      /* the node's, or its first output's */
   const char *kind;      /* "Conv" */
   const char *backend;   /* "xnnpack" */
-  const char *algorithm; /* "xnnpack.convolution"; "alias" costs nothing */
+  const char *algorithm; /* "xnnpack.convolution"; "native.gather+add+prelu":
+                            with what was fused; "alias" costs nothing */
   pph_shape output_shape;
   double flops;          /* useful ones, 0 where not counted */
   double microseconds;   /* of the last run; 0 before */

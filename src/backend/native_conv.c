@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/fail.h"
 #include "graph/shape.h"
 #include "op/conv_op.h"
 
 struct pph_native_conv {
   pph_conv_op *op;
-  char algorithm[48]; /* "native.gather" */
+  bool adds; /* input 3 */
+  char algorithm[48]; /* "native.gather", what was fused: "+add+prelu" */
 };
 
 /* A node as an operator's problem. */
@@ -43,11 +45,30 @@ static bool set_axis(const pph_window *window, uint32_t i, bool transposed,
 }
 
 static bool set_activation(const pph_node *node, pph_conv_desc *desc) {
+  const pph_attribute *slopes =
+      pph_node_find_attribute(node, PPH_ATTR_ACTIVATION_SLOPES);
   desc->activation = node->activation;
   desc->low = pph_node_float(node, PPH_ATTR_ACTIVATION_MIN, -INFINITY);
   desc->high = pph_node_float(node, PPH_ATTR_ACTIVATION_MAX, INFINITY);
   desc->slope = pph_node_float(node, PPH_ATTR_ACTIVATION_ALPHA, 0.01f);
+  if (node->activation == PPH_ACTIVATION_PRELU) {
+    if (!slopes || slopes->count != desc->out_channels)
+      return false;
+    desc->slopes = slopes->floats;
+  }
   return node->activation != PPH_ACTIVATION_CLAMP || desc->low <= desc->high;
+}
+
+/* What is added to the sums must lie in memory as they do. */
+static bool set_residual(const pph_graph *graph, const pph_node *node,
+                         pph_conv_desc *desc) {
+  const pph_value *residual = pph_node_find_input(graph, node, 3);
+  const pph_value *out = pph_graph_value(graph, node->outputs[0]);
+  desc->residual = residual != NULL;
+  return !residual ||
+         (residual->type == PPH_F32 && residual->layout == out->layout &&
+          residual->has_rank &&
+          pph_shape_equal(&residual->shape, &out->shape));
 }
 
 static bool find_weights(const pph_graph *graph, const pph_node *node,
@@ -94,7 +115,8 @@ static bool find_conv(const pph_graph *graph, const pph_node *node,
     if (!set_axis(&window, i, conv->weights.transposed, &conv->desc))
       return false;
   }
-  return set_activation(node, &conv->desc);
+  return set_activation(node, &conv->desc) &&
+         set_residual(graph, node, &conv->desc);
 }
 
 bool pph_native_conv_supports(const pph_graph *graph, const pph_node *node) {
@@ -102,21 +124,46 @@ bool pph_native_conv_supports(const pph_graph *graph, const pph_node *node) {
   return find_conv(graph, node, &conv);
 }
 
-bool pph_native_conv_prefers(const pph_graph *graph, const pph_node *node) {
-  /* Gathering inputs pays by the products that follow: with few of them (1x1
-     convolutions of few channels, first layers) XNNPACK, which reads inputs in
-     place, is faster. */
-  enum { SHALLOW = 128, FEW_OUTPUTS = 4 };
-  conv_node conv;
-  if (!find_conv(graph, node, &conv))
-    return false;
-  const pph_conv_desc *desc = &conv.desc;
+/* Input elements that an output element of a dense convolution depends on. */
+static double find_depth(const pph_conv_desc *desc) {
   double depth = (double)desc->in_channels;
   for (uint32_t i = 0; i < desc->axes; i++)
     depth *= (double)desc->kernel[i];
-  bool shallow = desc->group == 1 && depth < SHALLOW &&
-                 desc->out_channels > FEW_OUTPUTS;
-  return conv.weights.transposed || !shallow;
+  return depth;
+}
+
+/* Gathering inputs pays by the products that follow: with few of them (1x1
+   convolutions of few channels, first layers) XNNPACK, which reads inputs in
+   place, is faster. */
+static bool is_shallow(const conv_node *conv) {
+  enum { SHALLOW = 128, FEW_OUTPUTS = 4 };
+  const pph_conv_desc *desc = &conv->desc;
+  return !conv->weights.transposed && desc->group == 1 &&
+         find_depth(desc) < SHALLOW && desc->out_channels > FEW_OUTPUTS;
+}
+
+bool pph_native_conv_prefers(const pph_graph *graph, const pph_node *node) {
+  conv_node conv;
+  return find_conv(graph, node, &conv) && !is_shallow(&conv);
+}
+
+static bool is_pointwise(const pph_conv_desc *desc) {
+  int64_t taps = 1;
+  for (uint32_t i = 0; i < desc->axes; i++)
+    taps *= desc->kernel[i];
+  return taps == 1;
+}
+
+bool pph_native_conv_fuses(const pph_graph *graph, const pph_node *node) {
+  /* What is saved is a walk over the outputs; what is lost, where XNNPACK reads
+     inputs in place, is gathering them, four times as long an element. */
+  enum { WALK = 1, GATHERING = 4 };
+  conv_node conv;
+  if (!find_conv(graph, node, &conv))
+    return false;
+  double lost = find_depth(&conv.desc) *
+                (is_pointwise(&conv.desc) ? GATHERING : WALK);
+  return !is_shallow(&conv) || lost <= (double)conv.desc.out_channels * WALK;
 }
 
 static pph_status make_operator(pph_backend_context *context, pph_step *step,
@@ -134,8 +181,11 @@ static pph_status make_operator(pph_backend_context *context, pph_step *step,
   int64_t output[PPH_MAX_AXES];
   PPH_TRY(pph_conv_op_reshape(made->op, conv.batch, conv.input, output,
                               &step->workspace, error));
-  snprintf(made->algorithm, sizeof made->algorithm, "native.%s",
-           pph_conv_op_explain(made->op).algorithm);
+  snprintf(made->algorithm, sizeof made->algorithm, "native.%s%s%s",
+           pph_conv_op_explain(made->op).algorithm,
+           conv.desc.residual ? "+add" : "",
+           conv.desc.activation == PPH_ACTIVATION_PRELU ? "+prelu" : "");
+  made->adds = conv.desc.residual;
   step->algorithm = made->algorithm;
   return PPH_OK;
 }
@@ -162,10 +212,12 @@ pph_status pph_native_conv_run(pph_backend_context *context,
                                const pph_native_conv *conv,
                                const pph_run_pointers *pointers,
                                pph_error *error) {
-  pph_conv_tensors tensors = {.input = pointers->inputs[0],
-                              .output = pointers->outputs[0],
-                              .workspace = pointers->workspace,
-                              .pool = context->pool};
+  pph_conv_tensors tensors = {
+      .input = pointers->inputs[0],
+      .residual = conv->adds ? pointers->inputs[3] : NULL,
+      .output = pointers->outputs[0],
+      .workspace = pointers->workspace,
+      .pool = context->pool};
   return pph_conv_op_run(conv->op, &tensors, error);
 }
 

@@ -72,7 +72,8 @@ static void find_range(const pph_node *node, float *min, float *max) {
 static bool legal_activation(const pph_node *node) {
   float min, max;
   switch (node->activation) {
-  case PPH_ACTIVATION_PRELU: /* not in a graph */
+  case PPH_ACTIVATION_PRELU: /* the native operator's */
+    return false;
   case PPH_ACTIVATION_NONE:
     return true;
   case PPH_ACTIVATION_CLAMP:

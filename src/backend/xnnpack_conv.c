@@ -51,7 +51,8 @@ static bool find_problem(const pph_graph *graph, const pph_node *node,
   pph_window source;
   pph_tensor weight;
   size_t count;
-  if (!pph_xnn_channels_last(pph_node_find_input(graph, node, 0)) ||
+  if (node->input_count > 3 || /* adds nothing to its sums */
+      !pph_xnn_channels_last(pph_node_find_input(graph, node, 0)) ||
       !pph_xnn_channels_last(pph_xnn_output(graph, node)) ||
       !pph_xnn_find_window(graph, node, &source, window) ||
       !pads(&source, window) || !pph_xnn_find_floats(graph, node, 1, &weight))

@@ -154,6 +154,25 @@ void pph_eval_split_index(int64_t flat, const int64_t lengths[3],
   }
 }
 
+/* y < 0 ? slope * y : y, a slope per channel (axis 1). */
+static pph_status apply_slopes(const pph_eval *eval) {
+  const pph_tensor *output = &eval->outputs[0];
+  const pph_attribute *slopes =
+      pph_node_find_attribute(eval->node, PPH_ATTR_ACTIVATION_SLOPES);
+  if (!slopes || output->shape.rank < 2 ||
+      slopes->count != output->shape.dims[1])
+    return pph_node_fail(eval->node, eval->error, PPH_BAD_MODEL,
+                         "activation_slopes are not one per channel");
+  float *y = output->data;
+  size_t count = pph_eval_count(output);
+  size_t inner =
+      (size_t)pph_eval_product(&output->shape, 2, output->shape.rank);
+  for (size_t i = 0; i < count; i++)
+    if (y[i] < 0)
+      y[i] *= slopes->floats[i / inner % slopes->count];
+  return PPH_OK;
+}
+
 static float activate(const pph_node *node, float x, float low, float high) {
   if (node->activation == PPH_ACTIVATION_LEAKY_RELU)
     return x < 0 ? low * x : x;
@@ -169,6 +188,8 @@ static pph_status apply_activation(const pph_eval *eval) {
     return PPH_OK;
   if (output->type != PPH_F32)
     return pph_eval_fail_type(eval, output->type);
+  if (node->activation == PPH_ACTIVATION_PRELU)
+    return apply_slopes(eval);
   bool clamp = node->activation == PPH_ACTIVATION_CLAMP;
   float low =
       clamp ? pph_node_float(node, PPH_ATTR_ACTIVATION_MIN, -__builtin_inff())

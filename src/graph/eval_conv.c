@@ -22,9 +22,13 @@ static int64_t volume(const int64_t lengths[3]) {
 
 static pph_status make_plan(const pph_eval *eval, conv_plan *plan) {
   *plan = (conv_plan){0};
-  for (uint32_t i = 0; i < 3; i++)
+  for (uint32_t i = 0; i < 4; i++)
     if (pph_eval_has(eval, i) && eval->inputs[i].type != PPH_F32)
       return pph_eval_fail_type(eval, eval->inputs[i].type);
+  if (pph_eval_has(eval, 3) &&
+      !pph_shape_equal(&eval->inputs[3].shape, &eval->outputs[0].shape))
+    return pph_node_fail(eval->node, eval->error, PPH_BAD_MODEL,
+                         "what is added has another shape than the output");
   pph_window *window = &plan->window;
   PPH_TRY(pph_eval_find_window(eval, window));
   plan->inputs = volume(window->input);
@@ -147,6 +151,17 @@ static void run_groups(const conv_plan *plan, group_function *run) {
     }
 }
 
+/* As an Add behind the convolution would. */
+static void add_residual(const pph_eval *eval) {
+  if (!pph_eval_has(eval, 3))
+    return;
+  const float *residual = eval->inputs[3].data;
+  float *y = eval->outputs[0].data;
+  size_t count = pph_eval_count(&eval->outputs[0]);
+  for (size_t i = 0; i < count; i++)
+    y[i] += residual[i];
+}
+
 pph_status pph_eval_conv(const pph_eval *eval) {
   conv_plan plan;
   PPH_TRY(make_plan(eval, &plan));
@@ -155,6 +170,7 @@ pph_status pph_eval_conv(const pph_eval *eval) {
   PPH_TRY(allocate(eval, &plan, plan.group_outputs * TILE, CHUNK));
   run_groups(&plan, convolve);
   release(eval, &plan);
+  add_residual(eval);
   return PPH_OK;
 }
 
@@ -231,5 +247,6 @@ pph_status pph_eval_conv_transpose(const pph_eval *eval) {
   PPH_TRY(allocate(eval, &plan, plan.outputs, plan.group_inputs));
   run_groups(&plan, transpose_convolve);
   release(eval, &plan);
+  add_residual(eval);
   return PPH_OK;
 }

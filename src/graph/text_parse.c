@@ -365,8 +365,10 @@ static pph_status read_activation(parser *parse, pph_node *node) {
     node->activation = PPH_ACTIVATION_CLAMP;
   else if (pph_text_take_word(lexer, "leaky_relu"))
     node->activation = PPH_ACTIVATION_LEAKY_RELU;
+  else if (pph_text_take_word(lexer, "prelu"))
+    node->activation = PPH_ACTIVATION_PRELU;
   else
-    return pph_text_fail_expected(lexer, "clamp or leaky_relu");
+    return pph_text_fail_expected(lexer, "clamp, leaky_relu or prelu");
   return PPH_OK;
 }
 

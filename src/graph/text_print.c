@@ -263,7 +263,8 @@ static void put_node_outputs(writer *out, const pph_node *node) {
 static void put_node(writer *out, const pph_node *node) {
   static const char *const activations[] = {
       [PPH_ACTIVATION_CLAMP] = "clamp",
-      [PPH_ACTIVATION_LEAKY_RELU] = "leaky_relu"};
+      [PPH_ACTIVATION_LEAKY_RELU] = "leaky_relu",
+      [PPH_ACTIVATION_PRELU] = "prelu"};
   if (node->lowered) {
     put(out, "# lowered ");
     put_quoted(out, node->lowered);

@@ -247,9 +247,13 @@ static pph_status check_attributes(const verifier *verify,
                            "attribute %s has no value", name);
     seen[attribute->key] = true;
   }
-  if ((unsigned)node->activation > PPH_ACTIVATION_LEAKY_RELU)
+  if ((unsigned)node->activation > PPH_ACTIVATION_PRELU)
     return pph_node_fail(node, verify->error, PPH_BAD_MODEL,
                          "unknown activation %d", (int)node->activation);
+  if (node->activation == PPH_ACTIVATION_PRELU &&
+      !seen[PPH_ATTR_ACTIVATION_SLOPES])
+    return pph_node_fail(node, verify->error, PPH_BAD_MODEL,
+                         "activation prelu without activation_slopes");
   return PPH_OK;
 }
 

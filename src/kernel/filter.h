@@ -10,17 +10,22 @@
 
 #include "kernel/epilogue.h"
 
-enum { PPH_FILTER_MAX_POINTS = 6, PPH_FILTER_MAX_TAPS = 3 };
+enum { PPH_FILTER_MAX_POINTS = 8, PPH_FILTER_MAX_TAPS = 3 };
 
-/* X(outputs, taps, points): the filters of filter_weights.inc, in its order.
-   F(1, 1) transforms nothing. */
+/* X(name, outputs, taps, points): the filters of filter_weights.inc, in its
+   order. F(1, 1) transforms nothing. m_2L and m_2H are F(m, 2) on the windows
+   of F(m, 3), as if their last or first tap were 0: all points but the last, or
+   but the first. F(7, 2) is for lines only. */
 #define PPH_FILTERS(X)                                                         \
-  X(1, 1, 1)                                                                   \
-  X(2, 2, 3) X(3, 2, 4) X(4, 2, 5) X(5, 2, 6)                                  \
-  X(2, 3, 4) X(3, 3, 5) X(4, 3, 6)
+  X(1_1, 1, 1, 1)                                                              \
+  X(2_2, 2, 2, 3) X(3_2, 3, 2, 4) X(4_2, 4, 2, 5) X(5_2, 5, 2, 6)              \
+  X(7_2, 7, 2, 8)                                                              \
+  X(2_3, 2, 3, 4) X(3_3, 3, 3, 5) X(4_3, 4, 3, 6)                              \
+  X(2_2L, 2, 2, 3) X(2_2H, 2, 2, 3)                                            \
+  X(4_2L, 4, 2, 5) X(4_2H, 4, 2, 5)
 
 typedef enum pph_filter_id {
-#define PPH_FILTER(outputs, taps, points) PPH_FILTER_##outputs##_##taps,
+#define PPH_FILTER(name, outputs, taps, points) PPH_FILTER_##name,
   PPH_FILTERS(PPH_FILTER)
 #undef PPH_FILTER
       PPH_FILTER_COUNT
@@ -43,8 +48,8 @@ typedef struct pph_filter_extent {
 /* A window of pixels, all channels, to one row of a panel A (gemm.h) of each
    point; pixels outside the extent count as zeros and are not read. */
 typedef struct pph_filter_in_run {
-  pph_filter_id filter;
-  bool square; /* along both axes; else along a line of columns */
+  uint32_t points; /* of the filter */
+  bool square;     /* along both axes; else along a line of columns */
   size_t channels;
   const float *input;
   int64_t offset; /* of the window's first pixel from `input` */
@@ -57,8 +62,9 @@ typedef void (*pph_filter_in_kernel)(const pph_filter_in_run *run);
 
 /* The sums of all points, to the outputs inside the extent. */
 typedef struct pph_filter_out_run {
-  pph_filter_id filter;
-  bool square;
+  pph_filter_id filter;     /* along columns */
+  pph_filter_id row_filter; /* F(1, 1) for a line; else of the same outputs and
+                               the same windows */
   bool stream; /* past the caches, where whole lines are written */
   size_t columns;
   const float *sums; /* sums[point * point_step + column] */

@@ -21,6 +21,11 @@ typedef struct pph_gemm_tile {
   uint32_t columns; /* 1 .. kernel columns */
   size_t depth;     /* at least 1 */
   const float *a, *b;
+  /* NULL: `a` is a panel A. Else rows lie row_step floats apart, and a row's
+     values in runs of `run` floats, of which depth is a multiple: row i of run
+     j begins at a[starts[j] + i * row_step]. */
+  const size_t *starts;
+  size_t row_step, run;
   float *c; /* c[row * c_stride + column] */
   size_t c_stride;
   bool accumulate; /* sums start from c instead of 0 */

@@ -174,9 +174,11 @@ static pph_status fail_count(const pph_import_op *op, const char *what,
    omitted. */
 static pph_status check_counts(const pph_import_op *op, pph_node_kind kind) {
   const pph_node_kind_info *info = pph_node_kind_find_info(kind);
-  if (op->input_count < info->min_inputs || op->input_count > info->max_inputs)
-    return fail_count(op, "inputs", op->input_count, info->min_inputs,
-                      info->max_inputs);
+  /* The fourth is ours. */
+  bool convolves = kind == PPH_NODE_CONV || kind == PPH_NODE_CONV_TRANSPOSE;
+  uint32_t most = convolves ? 3 : info->max_inputs;
+  if (op->input_count < info->min_inputs || op->input_count > most)
+    return fail_count(op, "inputs", op->input_count, info->min_inputs, most);
   if (op->output_count < info->min_outputs ||
       op->output_count > info->max_outputs)
     return fail_count(op, "outputs", op->output_count, info->min_outputs,

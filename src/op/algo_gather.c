@@ -7,12 +7,8 @@
 #include "op/cost.h"
 #include "op/gather.h"
 
-/* Panels of a block stay in level 2; a panel never exceeds MAX_PANEL. */
-enum {
-  BLOCK_FLOATS = 64 * 1024,
-  MAX_PANEL = 192 * 1024,
-  MAX_PARTS = 4096
-};
+/* Inputs of one output element, and kinds of phases. */
+enum { MAX_DEPTH = 192 * 1024, MAX_PARTS = 4096 };
 
 static void make_views(const pph_conv_spec *spec, pph_frame_kind width_frame,
                        pph_axis_view *views) {
@@ -28,16 +24,24 @@ static int64_t most_phases(const pph_conv_spec *spec) {
   return spec->problem.group == 1 ? INT64_MAX : 1;
 }
 
-/* The x phases of a run share a panel, but edge pixels of the aligned frame
-   compute phases that are cut off: the tight one is better for short rows. */
+/* The x phases of a run share tiles of columns, but edge pixels of the aligned
+   frame compute phases that are cut off: the tight one is better where a phase
+   fills tiles by itself, or rows are short. */
 static pph_frame_kind choose_frame(const pph_conv_spec *spec) {
-  const pph_axis *axis = &spec->problem.axes[PPH_WIDTH];
+  const pph_problem *p = &spec->problem;
+  const pph_axis *axis = &p->axes[PPH_WIDTH];
+  int64_t tile = pph_kernel_find("f32_gemm", spec->cpu)->columns;
+  int64_t channels = p->out_channels / p->group;
   pph_axis_view aligned, tight;
-  pph_axis_view_make(axis, spec->problem.transposed, PPH_FRAME_ALIGNED,
-                     &aligned);
-  pph_axis_view_make(axis, spec->problem.transposed, PPH_FRAME_TIGHT, &tight);
-  bool wasteful = 10 * (aligned.length - tight.length) > aligned.length;
-  return wasteful ? PPH_FRAME_TIGHT : PPH_FRAME_ALIGNED;
+  pph_axis_view_make(axis, p->transposed, PPH_FRAME_ALIGNED, &aligned);
+  pph_axis_view_make(axis, p->transposed, PPH_FRAME_TIGHT, &tight);
+  int64_t step = aligned.output_step, joined = p->group == 1 ? step : 1;
+  double aligned_tiles =
+      (double)aligned.length * (double)(step / joined) *
+      (double)pph_ceil_div(joined * channels, tile);
+  double tight_tiles = (double)tight.length * (double)step *
+                       (double)pph_ceil_div(channels, tile);
+  return tight_tiles < aligned_tiles ? PPH_FRAME_TIGHT : PPH_FRAME_ALIGNED;
 }
 
 static bool count_parts(const pph_axis_view *views, int64_t most,
@@ -54,55 +58,7 @@ static bool count_parts(const pph_axis_view *views, int64_t most,
   return true;
 }
 
-size_t pph_gather_panel_floats(const pph_gather_part *part) {
-  size_t chunks = (part->depth + PPH_GEMM_CHUNK - 1) / PPH_GEMM_CHUNK;
-  return chunks * PPH_GEMM_CHUNK * part->rows;
-}
-
-/* Tiles, blocks and chunks of a part whose runs are set. */
-static void shape_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
-                       pph_gather_part *part) {
-  const pph_problem *p = &spec->problem;
-  size_t length = (size_t)plan->axes[PPH_WIDTH].length;
-  part->depth = plan->in_channels;
-  for (int i = 0; i < PPH_PROBLEM_AXES; i++)
-    part->depth *= (size_t)part->runs[i].taps;
-  part->columns = (size_t)part->runs[PPH_WIDTH].count * plan->out_channels;
-  size_t padded = part->depth + PPH_GEMM_CHUNK;
-  size_t most = MAX_PANEL / padded;
-  most = most < plan->gemm->rows ? most : plan->gemm->rows;
-  part->segments = (length + most - 1) / most;
-  part->rows = (uint32_t)((length + part->segments - 1) / part->segments);
-  part->segments = (length + part->rows - 1) / part->rows;
-  part->tiles = (size_t)(p->batch * plan->axes[PPH_DEPTH].length *
-                         plan->axes[PPH_HEIGHT].length) *
-                part->segments;
-  size_t panel = pph_gather_panel_floats(part);
-  size_t tiles = panel ? BLOCK_FLOATS / panel : part->tiles;
-  tiles = tiles > 64 ? 64 : tiles;
-  tiles = tiles < 1 ? 1 : tiles;
-  size_t blocks = (part->tiles + tiles - 1) / tiles;
-  part->block_tiles = (part->tiles + blocks - 1) / blocks;
-}
-
-/* Enough pieces for all threads; a single thread wants none. */
-static void split_work(const pph_conv_spec *spec, pph_gather_plan *plan,
-                       pph_gather_part *part) {
-  size_t groups = (size_t)spec->problem.group;
-  size_t wanted = spec->threads > 1 ? 4 * (size_t)spec->threads : 1;
-  size_t most = part->block_tiles;
-  while (most > 1 && (part->tiles + most - 1) / most * groups < wanted)
-    most = (most + 1) / 2;
-  part->block_tiles = most;
-  size_t blocks = (part->tiles + most - 1) / most * groups;
-  size_t columns =
-      pph_gather_column_blocks(plan, part) * pph_gather_pairs(part);
-  part->chunks = (wanted + blocks - 1) / blocks;
-  part->chunks = part->chunks < columns ? part->chunks : columns;
-  part->blocks = blocks * part->chunks;
-}
-
-/* Calls `visit` state by listing all triples of runs into plan->parts. */
+/* All triples of runs. */
 static void list_parts(const pph_conv_spec *spec, pph_gather_plan *plan) {
   const pph_axis_view *v = plan->axes;
   int64_t most = most_phases(spec);
@@ -118,22 +74,21 @@ static void list_parts(const pph_conv_spec *spec, pph_gather_plan *plan) {
         w += width.count;
         pph_gather_part *part = &plan->parts[count++];
         *part = (pph_gather_part){.runs = {depth, height, width}};
-        shape_part(spec, plan, part);
+        pph_gather_shape(spec, plan, part);
       }
     }
   }
 }
 
-/* Places of the parts' weights and blocks; sums up what is needed. False when
-   a size overflows. */
+/* Places of the parts' weights, runs and blocks; sums up what is needed. False
+   when a size overflows. */
 static bool place_parts(const pph_conv_spec *spec, pph_gather_plan *plan,
-                        size_t *packed) {
+                        size_t *packed, size_t *starts) {
   size_t groups = (size_t)spec->problem.group;
-  *packed = 0;
+  *packed = *starts = 0;
   for (size_t i = 0; i < plan->part_count; i++) {
     pph_gather_part *part = &plan->parts[i];
     size_t all;
-    split_work(spec, plan, part);
     part->first_block = plan->blocks;
     plan->blocks += part->blocks;
     part->packed = *packed;
@@ -143,9 +98,12 @@ static bool place_parts(const pph_conv_spec *spec, pph_gather_plan *plan,
         !pph_checked_mul(all, pph_gather_pairs(part), &all) ||
         !pph_checked_add(*packed, all, packed))
       return false;
-    size_t panels = pph_gather_panel_floats(part) * part->block_tiles;
-    plan->panel_floats =
-        plan->panel_floats > panels ? plan->panel_floats : panels;
+    part->copied.starts = *starts;
+    *starts += pph_gather_runs(part, &part->copied);
+    part->direct.starts = *starts;
+    *starts += pph_gather_runs(part, &part->direct);
+    size_t copy = (size_t)pph_gather_copy_floats(part);
+    plan->copy_floats = plan->copy_floats > copy ? plan->copy_floats : copy;
     size_t repeats = (size_t)part->runs[PPH_WIDTH].count;
     plan->repeats = plan->repeats > repeats ? plan->repeats : repeats;
   }
@@ -253,7 +211,7 @@ static bool supports(const pph_algo *algo, const pph_conv_spec *spec) {
   for (int i = 0; i < PPH_PROBLEM_AXES; i++)
     if (!pph_checked_mul_i64(depth, p->axes[i].kernel, &depth))
       return false;
-  return depth <= MAX_PANEL - PPH_GEMM_CHUNK &&
+  return depth <= MAX_DEPTH &&
          count_parts(views, most_phases(spec), &parts);
 }
 
@@ -261,8 +219,8 @@ static void init_plan(const pph_conv_spec *spec, pph_gather_plan *plan) {
   const pph_problem *p = &spec->problem;
   plan->gemm = pph_kernel_find("f32_gemm", spec->cpu);
   plan->run_gemm = (pph_gemm_kernel)plan->gemm->run;
-  plan->run_pack =
-      (pph_pack_kernel)pph_kernel_find("f32_pack", spec->cpu)->run;
+  plan->run_transpose =
+      (pph_transpose_kernel)pph_kernel_find("f32_transpose", spec->cpu)->run;
   plan->run_finish =
       (pph_finish_kernel)pph_kernel_find("f32_finish", spec->cpu)->run;
   plan->run_finish_planes =
@@ -276,6 +234,7 @@ static void init_plan(const pph_conv_spec *spec, pph_gather_plan *plan) {
 static void release(pph_heap *heap, pph_algo_plan *plan) {
   pph_gather_plan *state = plan->state;
   pph_heap_release(heap, state->weights);
+  pph_heap_release(heap, state->starts);
   pph_heap_release(heap, state->bias);
   pph_heap_release(heap, state->slopes);
   pph_heap_release(heap, state);
@@ -284,17 +243,20 @@ static void release(pph_heap *heap, pph_algo_plan *plan) {
 
 static pph_status fill_plan(const pph_conv_spec *spec, pph_heap *heap,
                             pph_gather_plan *plan, pph_error *error) {
-  size_t packed;
+  size_t packed, starts;
   list_parts(spec, plan);
-  if (!place_parts(spec, plan, &packed))
+  if (!place_parts(spec, plan, &packed, &starts))
     return pph_fail(error, PPH_LIMIT_EXCEEDED, "", "weights too large");
   plan->weights = pph_heap_allocate(heap, packed, sizeof(float));
-  if (!plan->weights)
+  plan->starts = pph_heap_allocate(heap, starts, sizeof *plan->starts);
+  if (!plan->weights || !plan->starts)
     return pph_fail_memory(error);
   plan->weight_floats = packed;
-  plan->fetch = packed * sizeof(float) > pph_cpu_cache2();
-  for (size_t i = 0; i < plan->part_count; i++)
+  plan->fetch = packed * sizeof(float) > pph_cpu_cache2() / 2;
+  for (size_t i = 0; i < plan->part_count; i++) {
+    pph_gather_list_starts(spec, plan, &plan->parts[i]);
     pack_part(spec, plan, &plan->parts[i]);
+  }
   if (spec->bias)
     plan->bias = repeat_channels(spec, plan, heap, spec->bias);
   if (spec->slopes)
@@ -325,46 +287,73 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
     return status;
   }
   size_t tile = (size_t)state->gemm->rows * state->gemm->columns;
-  size_t floats = (state->panel_floats + tile + 15) / 16 * 16;
+  size_t floats = (state->copy_floats + tile + 15) / 16 * 16;
   plan->thread_bytes = floats * sizeof(float);
   plan->kernel = state->gemm->name;
   return PPH_OK;
 }
 
-/* Costs: packing, products, and what part of the weights is read from where. */
+/* Rows of outputs (or planes of them) of a run of phases. */
+static double count_outputs(const pph_axis_view *view,
+                            const pph_phase_run *run) {
+  double count = 0;
+  for (int64_t phase = run->first; phase < run->first + run->count; phase++) {
+    int64_t begin, end;
+    pph_axis_view_range(view, phase, &begin, &end);
+    count += (double)(end - begin);
+  }
+  return count;
+}
+
+/* `calls` tiles, whose columns come from level 2 each time. */
+static double cost_products(pph_cpu cpu, double calls, double rows,
+                            double columns, double depth) {
+  double reading = 1.6 * pph_cost_memory(4 * calls * columns * depth, 0);
+  return pph_cost_overlap(pph_cost_gemm(cpu, calls, rows, columns, depth),
+                          reading);
+}
+
+/* Products, while weights come from where they are; inputs and outputs. */
 static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
                         const pph_gather_part *part, pph_algo_cost *cost) {
-  double groups = (double)spec->problem.group;
-  double tiles = groups * (double)part->tiles;
-  double pairs = (double)pph_gather_pairs(part);
-  double depth = (double)part->depth, rows = part->rows;
+  const pph_problem *p = &spec->problem;
+  double groups = (double)p->group, depth = (double)part->depth;
+  double rows = part->rows, columns = (double)part->columns;
   double full = (double)(part->columns / plan->column_step);
   double rest = (double)(part->columns % plan->column_step);
-  double us = pph_cost_gemm(spec->cpu, tiles * pairs * full, rows,
+  double lines = groups * (double)p->batch;
+  for (int i = 0; i < PPH_WIDTH; i++)
+    lines *= count_outputs(&plan->axes[i], &part->runs[i]);
+  double pixels = lines * (double)plan->axes[PPH_WIDTH].length;
+  double tiles = pixels / rows;
+  double us = cost_products(spec->cpu, tiles * full, rows,
                             (double)plan->column_step, depth);
   if (rest > 0)
-    us += pph_cost_gemm(spec->cpu, tiles * pairs, rows, rest, depth);
-  double weights =
-      depth * (double)pph_gather_round(plan, part->columns) * pairs;
-  double blocks = tiles / (double)part->block_tiles;
-  double bytes = 4 * weights * groups;
-  us += 0.7 * pph_cost_memory(bytes / groups * blocks, bytes);
-  /* A copied vector takes about a cycle; scattered short runs take more. */
-  double run = (double)plan->in_channels;
-  double vectors = depth / plan->gemm->lanes + (run < 16 ? depth / run : 0);
-  us += pph_cost_flops(spec->cpu, tiles * rows * vectors * 4 *
-                                      plan->gemm->lanes *
-                                      (spec->input_channels_first ? 8 : 1));
+    us += cost_products(spec->cpu, tiles, rows, rest, depth);
+  double weights = 4 * groups * depth *
+                   (double)pph_gather_round(plan, part->columns) *
+                   (double)pph_gather_pairs(part);
+  double blocks = (double)(part->blocks / part->chunks);
+  if (weights > (double)pph_cpu_cache2())
+    us = pph_cost_overlap(
+        us, pph_cost_memory(weights * blocks / groups, weights));
+  double inputs = pph_gather_is_direct(spec, plan, part)
+                      ? 0
+                      : 4 * blocks * pph_gather_copy_floats(part);
+  double outputs = 4 * pixels * columns;
+  us += pph_cost_memory(inputs + outputs, inputs + outputs);
+  us += pph_cost_flops(spec->cpu, inputs * (spec->input_channels_first ? 4
+                                                                       : 1));
   if (spec->output_channels_first)
-    us += tiles * rows * pairs * (double)part->columns * 1.5 / 3000;
-  cost->packed_bytes += (size_t)(4 * weights * groups);
-  cost->done_flops += 2 * tiles * rows * depth * (double)part->columns * pairs;
+    us += pixels * columns * 1.5 / 3000;
+  cost->packed_bytes += (size_t)weights;
+  cost->done_flops += 2 * pixels * depth * columns;
   return us;
 }
 
 static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   pph_gather_plan plan = {0};
-  pph_algo_cost total = {.us = 0.5};
+  pph_algo_cost total = {.us = 0.3};
   init_plan(spec, &plan);
   const pph_axis_view *v = plan.axes;
   int64_t most = most_phases(spec);
@@ -378,7 +367,7 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
         pph_gather_part part = {
             .runs = {depth, height, pph_axis_view_run(&v[2], w, most)}};
         w += part.runs[PPH_WIDTH].count;
-        shape_part(spec, &plan, &part);
+        pph_gather_shape(spec, &plan, &part);
         total.us += cost_part(spec, &plan, &part, &total);
       }
     }

@@ -5,7 +5,8 @@ static const pph_algo *const list[] = {
     &pph_algo_narrow,      &pph_algo_depthwise,   &pph_algo_grouped,
     &pph_algo_scatter,     &pph_algo_gather,      &pph_algo_filtered_w2,
     &pph_algo_filtered_w3, &pph_algo_filtered_w4, &pph_algo_filtered_w5,
-    &pph_algo_filtered_c2, &pph_algo_filtered_c3, &pph_algo_filtered_c4,
+    &pph_algo_filtered_w7, &pph_algo_filtered_c2, &pph_algo_filtered_c3,
+    &pph_algo_filtered_c4, &pph_algo_filtered_z2, &pph_algo_filtered_z4,
     &pph_algo_reference,
 };
 

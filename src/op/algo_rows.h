@@ -14,8 +14,11 @@ extern const pph_algo pph_algo_filtered_w2;
 extern const pph_algo pph_algo_filtered_w3;
 extern const pph_algo pph_algo_filtered_w4;
 extern const pph_algo pph_algo_filtered_w5;
+extern const pph_algo pph_algo_filtered_w7;
 extern const pph_algo pph_algo_filtered_c2;
 extern const pph_algo pph_algo_filtered_c3;
 extern const pph_algo pph_algo_filtered_c4;
+extern const pph_algo pph_algo_filtered_z2;
+extern const pph_algo pph_algo_filtered_z4;
 
 #endif

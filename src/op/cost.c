@@ -1,5 +1,7 @@
 #include "op/cost.h"
 
+#include <math.h>
+
 #include "kernel/kernel_table.h"
 
 /* A nominal 3 GHz core with two multiply-add units. */
@@ -14,14 +16,19 @@ double pph_cost_gemm(pph_cpu cpu, double calls, double rows, double columns,
                      double depth) {
   const pph_kernel *gemm = pph_kernel_find("f32_gemm", cpu);
   double vectors = (double)(((size_t)columns + gemm->lanes - 1) / gemm->lanes);
-  /* Two multiply-adds or two loads a cycle; sums that are too few wait for
-     one another (4 cycles, 2 units). Storing and starting a tile costs about
-     a cycle per vector and 20 more. */
-  double work = rows * vectors / 2;
+  /* Two multiply-adds or two loads a cycle (without vectors there is no fused
+     one, and few registers); sums that are too few wait for one another (4
+     cycles, 2 units). Storing and starting a tile costs about a cycle per
+     vector and 20 more. */
+  double work = rows * vectors * (gemm->lanes > 1 ? 0.5 : 1.1);
   double loads = (rows + vectors) / 2;
   double step = work > loads ? work : loads;
   step = step > 4 ? step : 4;
   return calls * (step * depth + rows * vectors + 20) / cycles_per_us;
+}
+
+double pph_cost_overlap(double a, double b) {
+  return cbrt(a * a * a + b * b * b);
 }
 
 double pph_cost_memory(double bytes, double working_set) {

@@ -13,6 +13,9 @@ double pph_cost_gemm(pph_cpu cpu, double calls, double rows, double columns,
    `working_set` large, else in memory. */
 double pph_cost_memory(double bytes, double working_set);
 
+/* Microseconds of two things that go on at the same time: about the longer. */
+double pph_cost_overlap(double a, double b);
+
 /* Microseconds of `flops` additions and multiplications at full vectors. */
 double pph_cost_flops(pph_cpu cpu, double flops);
 

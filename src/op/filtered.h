@@ -1,9 +1,14 @@
-/* filtered: minimal filtering (kernel/filter.h). A part of the output, whose
-   phases read the same inputs, is cut into tiles of m x m positions. For a few
-   tiles at once: their windows are transformed into one panel per point; for a
-   group of columns (phase, output channel) the products of all points are
-   computed into a small buffer; the outputs are transformed out of it, straight
-   to their place. */
+/* filtered: minimal filtering (kernel/filter.h). A grid of windows is laid over
+   the input. For a few tiles at once: their windows are transformed into one
+   panel per point; for a group of columns (phase, output channel) the products
+   of all points are computed into a small buffer; the outputs are transformed
+   out of it, straight to their place.
+   Form W: phases whose taps read the same inputs, m x m positions of each per
+   tile. Form Z: windows of F(m, 3) for phases of 2 and 3 taps that start at
+   different inputs; those of 2 taps are F(m, 2) on a part of the points.
+   Corners are the outputs whose taps the picture's edge cuts along all filtered
+   axes. Their sums are of few terms, but roundings of a whole window are left
+   in them: where that is too much they are computed directly. */
 #ifndef PPH_OP_FILTERED_H
 #define PPH_OP_FILTERED_H
 
@@ -16,26 +21,54 @@
 /* Axes that are filtered. */
 enum { PPH_FILTERED_HEIGHT, PPH_FILTERED_WIDTH, PPH_FILTERED_AXES };
 
+/* Rows: form (of taps: c are ordinary convolutions') and outputs m. */
+typedef enum pph_filtered_variant {
+  PPH_FILTERED_W2,
+  PPH_FILTERED_W3,
+  PPH_FILTERED_W4,
+  PPH_FILTERED_W5,
+  PPH_FILTERED_W7,
+  PPH_FILTERED_C2,
+  PPH_FILTERED_C3,
+  PPH_FILTERED_C4,
+  PPH_FILTERED_Z2,
+  PPH_FILTERED_Z4,
+  PPH_FILTERED_VARIANTS
+} pph_filtered_variant;
+
+/* Phases that need the same products of a grid. */
 typedef struct pph_filtered_part {
   pph_phase_run runs[PPH_FILTERED_AXES];
-  pph_filter_id filters[PPH_FILTERED_AXES]; /* the same, or one is F(1, 1) */
-  size_t lengths[PPH_FILTERED_AXES];        /* of the tiles of one picture */
-  size_t tiles;                             /* of the batch */
+  pph_filter_id filters[PPH_FILTERED_AXES];
+  uint32_t shifts[PPH_FILTERED_AXES]; /* its first point among the grid's */
   size_t points;
   size_t columns;       /* phases * out_channels */
-  uint32_t rows;        /* of a GEMM call */
-  size_t block_tiles;   /* transformed at once */
   size_t group_columns; /* multiplied at once; whole GEMM calls */
-  size_t chunks;        /* of the groups, for threads */
-  size_t packed;        /* offset of its weights */
-  size_t first_block, blocks;
+  size_t groups;
+  size_t packed;  /* offset of its weights */
+  bool corners;   /* are computed directly */
+  size_t direct;  /* offset of the weights for that */
 } pph_filtered_part;
+
+typedef struct pph_filtered_grid {
+  int64_t pads[PPH_FILTERED_AXES]; /* inputs before position 0 in its window */
+  uint32_t outputs[PPH_FILTERED_AXES], points[PPH_FILTERED_AXES]; /* a tile's */
+  size_t lengths[PPH_FILTERED_AXES]; /* of the tiles of one picture */
+  size_t tiles;                      /* of the batch */
+  uint32_t rows;                     /* of a GEMM call */
+  size_t block_tiles;                /* transformed at once */
+  size_t chunks;                     /* of all groups, for threads */
+  size_t first_block, blocks;
+  size_t first_part, part_count, groups;
+} pph_filtered_grid;
 
 /* Bounds that keep plans small: more is not supported. */
 enum {
   PPH_FILTERED_MAX_PARTS = 16,
   PPH_FILTERED_MAX_STRIDE = 64,
-  PPH_FILTERED_MAX_TILES = 4 * PPH_GEMM_MAX_ROWS /* of a block */
+  PPH_FILTERED_MAX_COLUMNS = 64,               /* of a GEMM call */
+  PPH_FILTERED_MAX_TILES = 4 * PPH_GEMM_MAX_ROWS, /* of a block */
+  PPH_FILTERED_MAX_FLOATS = 256 * 1024         /* workspace */
 };
 
 /* The outputs of a phase that exist, see pph_axis_view_range. */
@@ -53,22 +86,17 @@ typedef struct pph_filtered_plan {
   size_t in_channels, out_channels;
   size_t images; /* pictures of the batch; depth counts as batch */
   size_t blocks;
-  size_t panel_floats; /* workspace: panels, then products */
-  float *weights;      /* [group][point][column block] panels B */
+  size_t panel_floats, product_floats; /* workspace */
+  float *weights;      /* a part's: [group][point][column block] panels B, then
+                          corners' [column block][tap] */
   size_t weight_floats;
   bool fetch; /* they do not stay in cache */
   float *bias, *slopes; /* out_channels, once per phase x */
-  size_t repeats;
   bool stream; /* the output is larger than caches, and made of whole lines */
-  size_t part_count;
+  size_t grid_count, part_count;
+  pph_filtered_grid grids[PPH_FILTERED_MAX_PARTS];
   pph_filtered_part parts[PPH_FILTERED_MAX_PARTS];
 } pph_filtered_plan;
-
-/* Sides of a tile, outputs and window; a line has the other axis' F(1, 1). */
-static inline size_t pph_filtered_outputs(const pph_filtered_part *part,
-                                          int axis) {
-  return pph_filters[part->filters[axis]].outputs;
-}
 
 /* Floats from one point's panel or products to the next's, for a tile block of
    `rows`. Products are not a multiple of 4 KiB apart, which would make them
@@ -88,6 +116,43 @@ static inline size_t pph_filtered_round(const pph_filtered_plan *plan,
   size_t lanes = plan->gemm->lanes;
   return (columns + lanes - 1) / lanes * lanes;
 }
+
+static inline size_t pph_filtered_points(const pph_filtered_grid *grid) {
+  return (size_t)grid->points[0] * grid->points[1];
+}
+
+/* Taps of a part's phases. */
+static inline size_t pph_filtered_taps(const pph_filtered_part *part) {
+  return (size_t)(part->runs[0].taps * part->runs[1].taps);
+}
+
+/* Whether position q lies in a corner as far as this axis goes. */
+static inline bool pph_filtered_is_cut(const pph_filtered_plan *plan,
+                                       const pph_filtered_part *part, int axis,
+                                       int64_t q) {
+  int64_t first = q - part->runs[axis].pad_begin;
+  return part->filters[axis] == PPH_FILTER_1_1 || first < 0 ||
+         first + part->runs[axis].taps > plan->axes[axis].axis.input;
+}
+
+/* Kernels, grids and parts; false when the variant does not support them. */
+bool pph_filtered_list(const pph_conv_spec *spec, pph_filtered_variant variant,
+                       pph_filtered_plan *plan);
+
+/* Blocks and groups of what was listed. */
+void pph_filtered_shape(const pph_conv_spec *spec, pph_filtered_plan *plan);
+
+/* Bytes of the grid's weights, without those of corners. */
+double pph_filtered_weight_bytes(const pph_filtered_plan *plan,
+                                 const pph_filtered_grid *grid);
+
+/* Weights, bias and slopes of what was shaped. On failure what is there stays
+   for pph_filtered_release. */
+PPH_NODISCARD pph_status pph_filtered_pack(const pph_conv_spec *spec,
+                                           pph_heap *heap,
+                                           pph_filtered_plan *plan,
+                                           pph_error *error);
+void pph_filtered_release(pph_heap *heap, pph_filtered_plan *plan);
 
 void pph_filtered_run(const pph_algo_plan *plan, const pph_conv_spec *spec,
                       const pph_conv_tensors *tensors);

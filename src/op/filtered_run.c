@@ -22,18 +22,18 @@ typedef struct filtered_tile {
 /* A block of tiles times a chunk of groups. */
 typedef struct filtered_block {
   const filtered_run *run;
-  const pph_filtered_part *part;
+  const pph_filtered_grid *grid;
   size_t count;
   filtered_tile tiles[PPH_FILTERED_MAX_TILES];
   float *panels, *products;
 } filtered_block;
 
 static void list_tiles(filtered_block *block, size_t first) {
-  const pph_filtered_part *part = block->part;
-  int64_t height = (int64_t)part->lengths[PPH_FILTERED_HEIGHT];
-  int64_t width = (int64_t)part->lengths[PPH_FILTERED_WIDTH];
-  int64_t rows = (int64_t)pph_filtered_outputs(part, PPH_FILTERED_HEIGHT);
-  int64_t columns = (int64_t)pph_filtered_outputs(part, PPH_FILTERED_WIDTH);
+  const pph_filtered_grid *grid = block->grid;
+  int64_t height = (int64_t)grid->lengths[PPH_FILTERED_HEIGHT];
+  int64_t width = (int64_t)grid->lengths[PPH_FILTERED_WIDTH];
+  int64_t rows = grid->outputs[PPH_FILTERED_HEIGHT];
+  int64_t columns = grid->outputs[PPH_FILTERED_WIDTH];
   int64_t x = (int64_t)first % width, y = (int64_t)first / width % height;
   int64_t image = (int64_t)first / width / height;
   for (size_t i = 0; i < block->count; i++) {
@@ -44,20 +44,10 @@ static void list_tiles(filtered_block *block, size_t first) {
   }
 }
 
-/* A kernel's row and column axis: a line runs along its columns. */
-static bool is_upright(const pph_filtered_part *part) {
-  return part->filters[PPH_FILTERED_WIDTH] == PPH_FILTER_1_1;
-}
-static int row_axis(const pph_filtered_part *part) {
-  return is_upright(part) ? PPH_FILTERED_WIDTH : PPH_FILTERED_HEIGHT;
-}
-static bool is_square(const pph_filtered_part *part) {
-  return part->filters[PPH_FILTERED_HEIGHT] != PPH_FILTER_1_1 &&
-         part->filters[PPH_FILTERED_WIDTH] != PPH_FILTER_1_1;
-}
-static pph_filter_id column_filter(const pph_filtered_part *part) {
-  return part->filters[is_upright(part) ? PPH_FILTERED_HEIGHT
-                                        : PPH_FILTERED_WIDTH];
+/* A kernel's row axis: a line runs along the other one. */
+static int row_axis(const pph_filtered_grid *grid) {
+  return grid->points[PPH_FILTERED_WIDTH] == 1 ? PPH_FILTERED_WIDTH
+                                               : PPH_FILTERED_HEIGHT;
 }
 
 /* [begin, end) as seen from `at`, within [0, length). */
@@ -78,18 +68,17 @@ typedef struct filtered_input {
 } filtered_input;
 
 static filtered_input find_input(const filtered_block *block) {
-  const pph_filtered_part *part = block->part;
+  const pph_filtered_grid *grid = block->grid;
   const pph_filtered_plan *plan = block->run->plan;
   int64_t channels = (int64_t)plan->in_channels;
   int64_t line = plan->axes[1].axis.input * channels;
-  int row = row_axis(part);
+  int row = row_axis(grid);
   filtered_input input = {
-      .base = -(part->runs[0].pad_begin * line +
-                part->runs[1].pad_begin * channels),
+      .base = -(grid->pads[0] * line + grid->pads[1] * channels),
       .steps = {line, channels},
       .image_step = plan->axes[0].axis.input * line,
-      .run = {.filter = column_filter(part),
-              .square = is_square(part),
+      .run = {.points = grid->points[1 - row],
+              .square = grid->points[row] > 1,
               .channels = plan->in_channels,
               .input = block->run->tensors->input}};
   input.run.row_step = input.steps[row];
@@ -99,18 +88,16 @@ static filtered_input find_input(const filtered_block *block) {
 
 static void transform_tile(const filtered_block *block,
                            const filtered_tile *tile, filtered_input *input) {
-  const pph_filtered_part *part = block->part;
+  const pph_filtered_grid *grid = block->grid;
   const pph_axis_view *axes = block->run->plan->axes;
   pph_filter_in_run *run = &input->run;
-  int row = row_axis(part), column = 1 - row;
+  int row = row_axis(grid), column = 1 - row;
   run->offset = input->base + tile->image * input->image_step +
                 tile->at[0] * input->steps[0] + tile->at[1] * input->steps[1];
-  clip(0, axes[row].axis.input, tile->at[row] - part->runs[row].pad_begin,
-       pph_filters[part->filters[row]].points, &run->extent.row_begin,
-       &run->extent.row_end);
-  clip(0, axes[column].axis.input,
-       tile->at[column] - part->runs[column].pad_begin,
-       pph_filters[part->filters[column]].points, &run->extent.column_begin,
+  clip(0, axes[row].axis.input, tile->at[row] - grid->pads[row],
+       grid->points[row], &run->extent.row_begin, &run->extent.row_end);
+  clip(0, axes[column].axis.input, tile->at[column] - grid->pads[column],
+       grid->points[column], &run->extent.column_begin,
        &run->extent.column_end);
   block->run->plan->run_in(run);
 }
@@ -118,7 +105,7 @@ static void transform_tile(const filtered_block *block,
 /* Tiles [*done, result) of the block share a panel. */
 static size_t next_rows(const filtered_block *block, size_t done) {
   size_t left = block->count - done;
-  return left < block->part->rows ? left : block->part->rows;
+  return left < block->grid->rows ? left : block->grid->rows;
 }
 
 static void transform_tiles(const filtered_block *block) {
@@ -132,17 +119,28 @@ static void transform_tiles(const filtered_block *block) {
       input.run.panel = panel + i * PPH_GEMM_CHUNK;
       transform_tile(block, &block->tiles[done + i], &input);
     }
-    panel += block->part->points *
+    panel += pph_filtered_points(block->grid) *
              pph_filtered_panel(block->run->plan, rows);
   }
 }
 
 /* Products */
 
-/* Columns [begin, end), whose products lie rounded up to whole vectors. */
+/* Columns [begin, end) of a part, whose products lie rounded up to whole
+   vectors. */
 typedef struct filtered_group {
+  const pph_filtered_part *part;
   size_t begin, end, width;
 } filtered_group;
+
+/* The place of a part's point among the grid's. */
+static size_t find_point(const filtered_block *block,
+                         const pph_filtered_part *part, size_t point) {
+  size_t width = pph_filters[part->filters[PPH_FILTERED_WIDTH]].points;
+  size_t y = point / width + part->shifts[PPH_FILTERED_HEIGHT];
+  size_t x = point % width + part->shifts[PPH_FILTERED_WIDTH];
+  return y * block->grid->points[PPH_FILTERED_WIDTH] + x;
+}
 
 /* One point: each panel B serves all tiles before the next one is read, which
    follows in memory: they fetch it meanwhile, each a part. */
@@ -150,7 +148,8 @@ static void multiply_point(const filtered_block *block,
                            const filtered_group *group, size_t point,
                            const float *weights) {
   const pph_filtered_plan *plan = block->run->plan;
-  size_t depth = plan->in_channels, points = block->part->points;
+  size_t depth = plan->in_channels, points = group->part->points;
+  size_t from = find_point(block, group->part, point);
   for (size_t column = group->begin; column < group->end;) {
     size_t columns = group->end - column;
     columns = columns < plan->gemm->columns ? columns : plan->gemm->columns;
@@ -167,7 +166,7 @@ static void multiply_point(const filtered_block *block,
           .rows = (uint32_t)rows,
           .columns = (uint32_t)columns,
           .depth = depth,
-          .a = panel + point * pph_filtered_panel(plan, rows),
+          .a = panel + from * pph_filtered_panel(plan, rows),
           .b = weights,
           .c = products + point * product + column - group->begin,
           .c_stride = group->width,
@@ -175,7 +174,8 @@ static void multiply_point(const filtered_block *block,
           .ahead_step = width * rows / block->count});
       if (ahead)
         ahead += depth * (width * rows / block->count);
-      panel += points * pph_filtered_panel(plan, rows);
+      panel += pph_filtered_points(block->grid) *
+               pph_filtered_panel(plan, rows);
       products += points * product;
     }
     weights += depth * width;
@@ -186,8 +186,8 @@ static void multiply_point(const filtered_block *block,
 static void multiply_group(const filtered_block *block,
                            const filtered_group *group) {
   const pph_filtered_plan *plan = block->run->plan;
-  size_t depth = plan->in_channels, points = block->part->points;
-  const float *weights = plan->weights + block->part->packed +
+  size_t depth = plan->in_channels, points = group->part->points;
+  const float *weights = plan->weights + group->part->packed +
                          points * depth * group->begin;
   for (size_t point = 0; point < points; point++)
     multiply_point(block, group, point,
@@ -199,6 +199,7 @@ static void multiply_group(const filtered_block *block,
 /* Columns [begin, end) of one phase y and some phases x: what all tiles have
    in common, and the places of their outputs. */
 typedef struct filtered_piece {
+  const pph_filtered_part *part;
   size_t begin, end;
   const pph_filtered_range *height, *first, *last; /* of phase y, phases x */
   int64_t base, steps[PPH_FILTERED_AXES], image_step;
@@ -207,23 +208,23 @@ typedef struct filtered_piece {
 } filtered_piece;
 
 /* The phases (y, x) of a column. */
-static void find_phases(const filtered_block *block, size_t column,
+static void find_phases(const pph_filtered_plan *plan,
+                        const pph_filtered_part *part, size_t column,
                         int64_t *phases) {
-  const pph_phase_run *runs = block->part->runs;
-  size_t phase = column / block->run->plan->out_channels;
+  const pph_phase_run *runs = part->runs;
+  size_t phase = column / plan->out_channels;
   size_t width = (size_t)runs[PPH_FILTERED_WIDTH].count;
   phases[0] = runs[PPH_FILTERED_HEIGHT].first + (int64_t)(phase / width);
   phases[1] = runs[PPH_FILTERED_WIDTH].first + (int64_t)(phase % width);
 }
 
 /* Places and ranges; the steps between positions are those of phases. */
-static void place_piece(const filtered_block *block, filtered_piece *piece) {
-  const pph_filtered_plan *plan = block->run->plan;
+static void place_piece(const pph_filtered_plan *plan, filtered_piece *piece) {
   const pph_axis_view *axes = plan->axes;
   int64_t channels = (int64_t)plan->out_channels, first[2], last[2];
   int64_t line = axes[1].axis.output * channels;
-  find_phases(block, piece->begin, first);
-  find_phases(block, piece->end - 1, last);
+  find_phases(plan, piece->part, piece->begin, first);
+  find_phases(plan, piece->part, piece->end - 1, last);
   piece->height = &plan->ranges[PPH_FILTERED_HEIGHT][first[0]];
   piece->first = &plan->ranges[PPH_FILTERED_WIDTH][first[1]];
   piece->last = &plan->ranges[PPH_FILTERED_WIDTH][last[1]];
@@ -235,13 +236,15 @@ static void place_piece(const filtered_block *block, filtered_piece *piece) {
   piece->image_step = axes[0].axis.output * line;
 }
 
-static void make_piece(const filtered_block *block, size_t begin, size_t end,
+static void make_piece(const filtered_block *block,
+                       const pph_filtered_part *part, size_t begin, size_t end,
                        filtered_piece *piece) {
   const filtered_run *run = block->run;
   const pph_filtered_plan *plan = run->plan;
+  piece->part = part;
   piece->begin = begin;
   piece->end = end;
-  place_piece(block, piece);
+  place_piece(plan, piece);
   size_t channel = begin % plan->out_channels;
   piece->epilogue =
       (pph_epilogue){.bias = plan->bias ? plan->bias + channel : NULL,
@@ -249,9 +252,9 @@ static void make_piece(const filtered_block *block, size_t begin, size_t end,
                      .slopes = plan->slopes ? plan->slopes + channel : NULL,
                      .low = run->spec->low,
                      .high = run->spec->high};
-  int row = row_axis(block->part);
-  piece->run = (pph_filter_out_run){.filter = column_filter(block->part),
-                                    .square = is_square(block->part),
+  int row = row_axis(block->grid);
+  piece->run = (pph_filter_out_run){.filter = part->filters[1 - row],
+                                    .row_filter = part->filters[row],
                                     .stream = run->stream,
                                     .columns = end - begin,
                                     .output = run->tensors->output,
@@ -265,16 +268,14 @@ static pph_filter_extent find_extent(const filtered_block *block,
                                      const filtered_piece *piece,
                                      const filtered_tile *tile,
                                      const pph_filtered_range *width) {
-  const pph_filtered_part *part = block->part;
+  const pph_filtered_grid *grid = block->grid;
   const pph_filtered_range *ranges[] = {piece->height, width};
-  int row = row_axis(part), column = 1 - row;
+  int row = row_axis(grid), column = 1 - row;
   pph_filter_extent extent;
   clip(ranges[row]->begin, ranges[row]->end, tile->at[row],
-       pph_filters[part->filters[row]].outputs, &extent.row_begin,
-       &extent.row_end);
+       grid->outputs[row], &extent.row_begin, &extent.row_end);
   clip(ranges[column]->begin, ranges[column]->end, tile->at[column],
-       pph_filters[part->filters[column]].outputs, &extent.column_begin,
-       &extent.column_end);
+       grid->outputs[column], &extent.column_begin, &extent.column_end);
   return extent;
 }
 
@@ -284,6 +285,96 @@ static bool same_extent(const pph_filter_extent *a,
          a->column_begin == b->column_begin && a->column_end == b->column_end;
 }
 
+/* A corner's sums of some columns, a multiple of the GEMM's from the part's
+   first: a pixel is a panel A of one row. */
+static void multiply_corner(const filtered_block *block,
+                            const pph_filtered_part *part, int64_t image,
+                            const int64_t *at, size_t first, float *sums) {
+  const filtered_run *run = block->run;
+  const pph_filtered_plan *plan = run->plan;
+  size_t depth = plan->in_channels;
+  size_t columns = part->columns - first;
+  columns = columns < plan->gemm->columns ? columns : plan->gemm->columns;
+  const float *weights =
+      plan->weights + part->direct + first * pph_filtered_taps(part) * depth;
+  bool started = false;
+  for (int64_t u = 0; u < part->runs[0].taps; u++)
+    for (int64_t v = 0; v < part->runs[1].taps; v++) {
+      int64_t y = at[0] - part->runs[0].pad_begin + u;
+      int64_t x = at[1] - part->runs[1].pad_begin + v;
+      int64_t height = plan->axes[0].axis.input;
+      int64_t width = plan->axes[1].axis.input;
+      if (y >= 0 && y < height && x >= 0 && x < width) {
+        int64_t pixel = (image * height + y) * width + x;
+        plan->run_gemm(&(pph_gemm_tile){
+            .rows = 1,
+            .columns = (uint32_t)columns,
+            .depth = depth,
+            .a = run->tensors->input + pixel * (int64_t)depth,
+            .b = weights,
+            .c = sums,
+            .c_stride = columns,
+            .accumulate = started});
+        started = true;
+      }
+      weights += depth * pph_filtered_round(plan, columns);
+    }
+}
+
+/* In the place of what was stored. */
+static void store_corner(const filtered_block *block,
+                         const filtered_piece *piece, int64_t image,
+                         const int64_t *at) {
+  const pph_filtered_plan *plan = block->run->plan;
+  float sums[PPH_FILTERED_MAX_COLUMNS];
+  size_t step = plan->gemm->columns;
+  for (size_t begin = piece->begin, end; begin < piece->end; begin = end) {
+    size_t first = begin / step * step;
+    end = first + step < piece->end ? first + step : piece->end;
+    multiply_corner(block, piece->part, image, at, first, sums);
+    pph_filter_out_run run = piece->run;
+    pph_epilogue epilogue = piece->epilogue;
+    size_t skipped = begin - piece->begin;
+    if (epilogue.bias)
+      epilogue.bias += skipped;
+    if (epilogue.slopes)
+      epilogue.slopes += skipped;
+    run.filter = run.row_filter = PPH_FILTER_1_1;
+    run.columns = end - begin;
+    run.sums = sums + (begin - first);
+    run.offset = piece->base + image * piece->image_step +
+                 at[0] * piece->steps[0] + at[1] * piece->steps[1] +
+                 (int64_t)skipped;
+    run.extent = (pph_filter_extent){0, 1, 0, 1};
+    run.epilogue = &epilogue;
+    plan->run_out(&run);
+  }
+}
+
+/* The corners among a tile's outputs that exist. */
+static void store_corners(const filtered_block *block,
+                          const filtered_piece *piece,
+                          const filtered_tile *tile) {
+  const pph_filtered_plan *plan = block->run->plan;
+  const pph_filter_extent *extent = &piece->run.extent;
+  int row = row_axis(block->grid), column = 1 - row;
+  int64_t at[PPH_FILTERED_AXES];
+  for (int32_t i = extent->row_begin; i < extent->row_end; i++) {
+    at[row] = tile->at[row] + i;
+    if (!pph_filtered_is_cut(plan, piece->part, row, at[row]))
+      continue;
+    for (int32_t j = extent->column_begin; j < extent->column_end; j++) {
+      at[column] = tile->at[column] + j;
+      if (pph_filtered_is_cut(plan, piece->part, column, at[column]))
+        store_corner(block, piece, tile->image, at);
+    }
+  }
+}
+
+static void store_phases(const filtered_block *block,
+                         const filtered_piece *piece,
+                         const filtered_tile *tile);
+
 /* The sums are those of the piece's first column. Phases x lie together in the
    output. Where a tile has all of them, or the same ones, they are stored at
    once; else one by one. */
@@ -291,22 +382,31 @@ static void store_tile(const filtered_block *block, filtered_piece *piece,
                        const filtered_tile *tile) {
   pph_filter_out_run *run = &piece->run;
   run->extent = find_extent(block, piece, tile, piece->first);
-  pph_filter_extent last = find_extent(block, piece, tile, piece->last);
-  if (same_extent(&run->extent, &last)) {
-    run->offset = piece->base + tile->image * piece->image_step +
-                  tile->at[0] * piece->steps[0] +
-                  tile->at[1] * piece->steps[1];
-    block->run->plan->run_out(run);
-    return;
+  if (piece->last != piece->first) {
+    pph_filter_extent last = find_extent(block, piece, tile, piece->last);
+    if (!same_extent(&run->extent, &last)) {
+      store_phases(block, piece, tile);
+      return;
+    }
   }
+  run->offset = piece->base + tile->image * piece->image_step +
+                tile->at[0] * piece->steps[0] + tile->at[1] * piece->steps[1];
+  block->run->plan->run_out(run);
+  if (piece->part->corners)
+    store_corners(block, piece, tile);
+}
+
+static void store_phases(const filtered_block *block,
+                         const filtered_piece *piece,
+                         const filtered_tile *tile) {
   size_t channels = block->run->plan->out_channels;
   for (size_t begin = piece->begin, end; begin < piece->end; begin = end) {
     end = (begin / channels + 1) * channels;
     end = end < piece->end ? end : piece->end;
     filtered_piece one;
-    make_piece(block, begin, end, &one);
-    one.run.sums = run->sums + (begin - piece->begin);
-    one.run.point_step = run->point_step;
+    make_piece(block, piece->part, begin, end, &one);
+    one.run.sums = piece->run.sums + (begin - piece->begin);
+    one.run.point_step = piece->run.point_step;
     store_tile(block, &one, tile);
   }
 }
@@ -317,7 +417,7 @@ static void store_columns(const filtered_block *block,
                           size_t end) {
   const float *products = block->products + (begin - group->begin);
   filtered_piece piece;
-  make_piece(block, begin, end, &piece);
+  make_piece(block, group->part, begin, end, &piece);
   for (size_t done = 0, rows; done < block->count; done += rows) {
     rows = next_rows(block, done);
     piece.run.point_step = pph_filtered_products(group->width, rows);
@@ -325,13 +425,13 @@ static void store_columns(const filtered_block *block,
       piece.run.sums = products + i * group->width;
       store_tile(block, &piece, &block->tiles[done + i]);
     }
-    products += block->part->points * piece.run.point_step;
+    products += group->part->points * piece.run.point_step;
   }
 }
 
 static void store_group(const filtered_block *block,
                         const filtered_group *group) {
-  size_t line = (size_t)block->part->runs[PPH_FILTERED_WIDTH].count *
+  size_t line = (size_t)group->part->runs[PPH_FILTERED_WIDTH].count *
                 block->run->plan->out_channels;
   for (size_t begin = group->begin, end; begin < group->end; begin = end) {
     end = (begin / line + 1) * line;
@@ -342,36 +442,45 @@ static void store_group(const filtered_block *block,
 
 /* Blocks */
 
+/* Groups [first, end) of the grid's parts, in their order. */
+static void run_groups(const filtered_block *block, size_t first, size_t end) {
+  const pph_filtered_plan *plan = block->run->plan;
+  const pph_filtered_part *part = plan->parts + block->grid->first_part;
+  for (size_t i = first, before = 0; i < end; i++) {
+    for (; i >= before + part->groups; part++)
+      before += part->groups;
+    filtered_group group = {.part = part,
+                            .begin = (i - before) * part->group_columns};
+    group.end = group.begin + part->group_columns;
+    group.end = group.end < part->columns ? group.end : part->columns;
+    group.width = pph_filtered_round(plan, group.end - group.begin);
+    multiply_group(block, &group);
+    store_group(block, &group);
+  }
+}
+
 static void run_block(void *context, uint32_t worker, size_t index) {
   const filtered_run *run = context;
   const pph_filtered_plan *plan = run->plan;
-  const pph_filtered_part *part = plan->parts;
-  while (index >= part->first_block + part->blocks)
-    part++;
-  index -= part->first_block;
+  const pph_filtered_grid *grid = plan->grids;
+  while (index >= grid->first_block + grid->blocks)
+    grid++;
+  index -= grid->first_block;
   char *workspace = (char *)run->tensors->workspace;
   filtered_block block;
   block.run = run;
-  block.part = part;
-  size_t first = index / part->chunks * part->block_tiles;
-  block.count = part->tiles - first;
-  block.count = block.count < part->block_tiles ? block.count
-                                                : part->block_tiles;
+  block.grid = grid;
+  size_t first = index / grid->chunks * grid->block_tiles;
+  block.count = grid->tiles - first;
+  block.count = block.count < grid->block_tiles ? block.count
+                                                : grid->block_tiles;
   list_tiles(&block, first);
   block.panels = (float *)(void *)(workspace + worker * run->thread_bytes);
   block.products = block.panels + plan->panel_floats;
   transform_tiles(&block);
-  size_t step = part->group_columns;
-  size_t groups = (part->columns + step - 1) / step;
-  size_t chunk = index % part->chunks;
-  size_t end = groups * (chunk + 1) / part->chunks;
-  for (size_t i = groups * chunk / part->chunks; i < end; i++) {
-    filtered_group group = {.begin = i * step, .end = (i + 1) * step};
-    group.end = group.end < part->columns ? group.end : part->columns;
-    group.width = pph_filtered_round(plan, group.end - group.begin);
-    multiply_group(&block, &group);
-    store_group(&block, &group);
-  }
+  size_t chunk = index % grid->chunks;
+  run_groups(&block, grid->groups * chunk / grid->chunks,
+             grid->groups * (chunk + 1) / grid->chunks);
   if (run->stream)
     atomic_thread_fence(memory_order_seq_cst);
 }

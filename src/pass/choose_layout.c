@@ -128,8 +128,8 @@ static bool binds(const pph_graph *graph, const pph_node *node, wish how,
   const pph_value *value = pph_node_find_input(graph, node, slot);
   if (!value || !can_be_channels_last(value) || how == WISH_FREE)
     return false;
-  if (how == WISH_SPATIAL)
-    return slot == 0;
+  if (how == WISH_SPATIAL) /* a convolution's fourth is added to its sums */
+    return slot == 0 || slot == 3;
   if (how == WISH_PLAIN)
     return !value->data;
   pph_node_class node_class = pph_node_kind_find_info(node->kind)->node_class;

@@ -18,7 +18,7 @@ bool pph_conv_edit_supports(const pph_graph *graph, const pph_node *node,
   pph_tensor weight, bias;
   size_t count;
   if ((node->kind != PPH_NODE_CONV && node->kind != PPH_NODE_CONV_TRANSPOSE) ||
-      node->activation != PPH_ACTIVATION_NONE ||
+      node->activation != PPH_ACTIVATION_NONE || node->input_count > 3 ||
       !pph_node_find_constant(graph, node, 1, &weight) ||
       weight.type != PPH_F32 || weight.shape.rank < 3 ||
       !pph_shape_count(&weight.shape, &count) || count == 0)

@@ -44,6 +44,8 @@ static const char *find_obstacle(const pph_graph *graph,
   if (weight.type != PPH_F32 ||
       pph_node_find_input(graph, node, 0)->type != PPH_F32)
     return "its elements are not f32";
+  if (node->input_count > 3 || node->activation == PPH_ACTIVATION_PRELU)
+    return "only the native operator does what is fused into it";
   return NULL;
 }
 
@@ -132,15 +134,15 @@ static pph_status leave_to_operator(pph_graph *graph, pph_node *node,
 }
 
 static pph_status lower_conv_transpose(pph_rewrite *rewrite, pph_node *node,
-                                       pph_polyphase_mode mode,
-                                       bool native_operators,
+                                       const pph_pass_options *options,
                                        pph_error *error) {
+  pph_polyphase_mode mode = options->polyphase;
   pph_graph *graph = rewrite->graph;
   const char *obstacle = find_obstacle(graph, node);
   pph_window window;
   if (!obstacle) {
     PPH_TRY(pph_shape_find_window(graph, node, &window, error));
-    if (mode == PPH_POLYPHASE_AUTO && native_operators &&
+    if (mode == PPH_POLYPHASE_AUTO && options->fuses_natively &&
         is_operators(&window))
       return leave_to_operator(graph, node, &window, error);
     obstacle = find_shape_obstacle(&window);
@@ -176,8 +178,7 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
   if (mode == PPH_POLYPHASE_NEVER)
     return pph_graph_add_note(graph, node, NULL, "lowering is turned off",
                               error);
-  return lower_conv_transpose(rewrite, node, mode, options->native_operators,
-                              error);
+  return lower_conv_transpose(rewrite, node, options, error);
 }
 
 pph_status pph_pass_conv_transpose_to_polyphase(pph_graph *graph,

@@ -106,7 +106,7 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
   pph_tensor weight;
   pph_window window;
   if ((node->kind != PPH_NODE_CONV && node->kind != PPH_NODE_CONV_TRANSPOSE) ||
-      node->activation != PPH_ACTIVATION_NONE ||
+      node->activation != PPH_ACTIVATION_NONE || node->input_count > 3 ||
       pph_node_find_input(graph, node, 0)->shape.rank != 4 ||
       !pph_node_find_constant(graph, node, 1, &weight))
     return PPH_OK;

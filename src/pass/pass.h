@@ -17,8 +17,10 @@ typedef enum pph_polyphase_mode {
 typedef struct pph_pass_options {
   bool optimize; /* false: only what a specialised graph needs to run */
   pph_polyphase_mode polyphase;
-  bool native_operators; /* transposed convolutions run as phases inside an
-                            operator: AUTO leaves those to it */
+  /* Whether a convolution with an Add or PRelu behind it had better run in the
+     native operator, which does these as it stores; AUTO also leaves it the
+     phases of transposed convolutions. NULL: there is no native operator. */
+  bool (*fuses_natively)(const pph_graph *graph, const pph_node *node);
   bool choose_layout; /* false for export: layouts stay plain */
   const char *dump;   /* pass name, "all", or NULL */
   FILE *dump_file;    /* where dumps go */
@@ -76,6 +78,8 @@ pph_status pph_pass_fuse_pad(pph_graph *, const pph_pass_options *,
                              pph_error *);
 pph_status pph_pass_fuse_bias(pph_graph *, const pph_pass_options *,
                               pph_error *);
+pph_status pph_pass_fuse_native(pph_graph *, const pph_pass_options *,
+                                pph_error *);
 pph_status pph_pass_fuse_activation(pph_graph *, const pph_pass_options *,
                                     pph_error *);
 pph_status pph_pass_conv_transpose_to_polyphase(pph_graph *,
