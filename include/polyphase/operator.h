@@ -20,6 +20,10 @@ extern "C" {
    multiply-add, and no rounding at all on small integers.
    HIGH: E at most 4, which is what a direct f32 kernel has.
    NORMAL: E at most 24.
+   These are for ordinary data, where a tile's inputs are of like size: HIGH
+   and NORMAL may filter (Winograd), which leaves roundings of a tile's largest
+   input in all of its outputs, and spreads NaN and infinity over them. EXACT
+   does not.
    The order of EXACT, per element: from 0, one fused multiply-add for each tap
    and input channel; taps by increasing input position (depth, row, column),
    channels inside a tap; then + bias, + residual, activation.

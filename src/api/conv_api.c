@@ -24,8 +24,9 @@ static pph_status check_pointers(const char *where, bool all,
 static pph_status create(const pph_conv_desc *desc,
                          const pph_conv_weights *weights,
                          pph_conv_transpose **op, pph_error *error) {
+  if (op)
+    *op = NULL;
   PPH_TRY(check_pointers("create", desc && op, error));
-  *op = NULL;
   pph_heap heap;
   PPH_TRY(pph_conv_desc_start(desc, weights->transposed, &heap, error));
   pph_conv_transpose *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
@@ -85,6 +86,8 @@ pph_status pph_conv_create(const pph_conv_desc *desc, const float *weights,
                            pph_error *error) {
   pph_conv_weights given = {.weights = weights, .bias = bias};
   pph_conv_transpose *made = NULL;
+  if (op)
+    *op = NULL;
   PPH_TRY(check_pointers("create", desc && op, error));
   pph_status status = create(desc, &given, &made, error);
   *op = (pph_conv *)made;
