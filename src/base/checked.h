@@ -67,4 +67,9 @@ static inline int64_t pph_max_i64(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
+/* a / b, rounded up; b at least 1, the sum no overflow. */
+static inline size_t pph_divide_up(size_t a, size_t b) {
+  return (a + b - 1) / b;
+}
+
 #endif

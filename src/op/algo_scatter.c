@@ -15,8 +15,6 @@ enum {
   MAX_TAPS = 1 << 16
 };
 
-static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
-
 static size_t count_taps(const pph_problem *problem) {
   size_t taps = 1;
   for (int i = 0; i < PPH_PROBLEM_AXES; i++)
@@ -70,18 +68,18 @@ static bool make_plan(const pph_conv_spec *spec, pph_scatter_plan *plan,
     plan->pixels *= (size_t)p->axes[i].input;
     plan->outputs *= (size_t)p->axes[i].output;
   }
-  plan->tiles = divide_up(plan->pixels, plan->gemm->rows);
-  plan->rows = divide_up(plan->pixels, plan->tiles);
-  plan->tiles = divide_up(plan->pixels, plan->rows);
-  plan->panel_floats = divide_up((size_t)p->in_channels, PPH_GEMM_CHUNK) *
+  plan->tiles = pph_divide_up(plan->pixels, plan->gemm->rows);
+  plan->rows = pph_divide_up(plan->pixels, plan->tiles);
+  plan->tiles = pph_divide_up(plan->pixels, plan->rows);
+  plan->panel_floats = pph_divide_up((size_t)p->in_channels, PPH_GEMM_CHUNK) *
                        PPH_GEMM_CHUNK * plan->rows;
   size_t channels = (size_t)p->out_channels;
   plan->channels = plan->gemm->columns;
   while (plan->channels > plan->gemm->lanes &&
-         divide_up(channels, plan->channels) < spec->threads)
+         pph_divide_up(channels, plan->channels) < spec->threads)
     plan->channels -= plan->gemm->lanes;
   plan->channels = plan->channels < channels ? plan->channels : channels;
-  plan->slices = divide_up(channels, plan->channels);
+  plan->slices = pph_divide_up(channels, plan->channels);
   plan->lots = spec->threads > 1 ? 4 * (size_t)spec->threads : 1;
   plan->lots = plan->lots < plan->slices ? plan->lots : plan->slices;
   plan->joined = p->axes[PPH_WIDTH].dilation > 1
@@ -208,7 +206,7 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
   find_kernels(spec->cpu, state);
   for (size_t i = 0; i < state->slices; i++)
     pack_slice(spec, state, i);
-  plan->thread_bytes = divide_up(bytes, PPH_ALIGNMENT) * PPH_ALIGNMENT;
+  plan->thread_bytes = pph_divide_up(bytes, PPH_ALIGNMENT) * PPH_ALIGNMENT;
   plan->kernel = state->gemm->name;
   return PPH_OK;
 }

@@ -13,8 +13,6 @@ enum {
   MANY_WEIGHTS = 256 * 1024
 };
 
-static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
-
 /* Shape */
 
 static void set_window(const pph_axis_view *view, const pph_phase_run *run,
@@ -46,10 +44,10 @@ static double set_block(const pph_gather_plan *plan, pph_gather_part *part,
     set_window(&plan->axes[i], &part->runs[i], positions[i],
                &part->windows[i]);
     part->counts[i] =
-        divide_up((size_t)plan->axes[i].length, (size_t)positions[i]);
+        pph_divide_up((size_t)plan->axes[i].length, (size_t)positions[i]);
   }
   part->block_segments = (size_t)segments;
-  part->counts[PPH_WIDTH] = divide_up(part->segments, (size_t)segments);
+  part->counts[PPH_WIDTH] = pph_divide_up(part->segments, (size_t)segments);
   size_t step = (size_t)part->windows[PPH_WIDTH].q_step * plan->in_channels;
   part->pixel = plan->in_channels + (step % 512 ? 0 : PPH_GEMM_CHUNK);
   return pph_gather_copy_floats(part);
@@ -105,7 +103,7 @@ static void split_work(const pph_conv_spec *spec, const pph_gather_plan *plan,
   }
   size_t columns =
       pph_gather_column_blocks(plan, part) * pph_gather_pairs(part);
-  part->chunks = divide_up(wanted, part->blocks);
+  part->chunks = pph_divide_up(wanted, part->blocks);
   part->chunks = part->chunks < columns ? part->chunks : columns;
   part->blocks *= part->chunks;
 }
@@ -131,8 +129,8 @@ void pph_gather_shape(const pph_conv_spec *spec, const pph_gather_plan *plan,
   part->columns = (size_t)width->count * plan->out_channels;
   size_t most = plan->gemm->rows;
   for (;; most = (most + 1) / 2) {
-    part->segments = divide_up(length, most);
-    part->rows = (uint32_t)divide_up(length, part->segments);
+    part->segments = pph_divide_up(length, most);
+    part->rows = (uint32_t)pph_divide_up(length, part->segments);
     if (most == 1 || set_block(plan, part, 1, 1) <= MAX_FLOATS)
       break;
   }
