@@ -119,6 +119,7 @@ static pph_status take(reader *r, size_t count, size_t size, void **block) {
 
 /* The target of the offset at `at`, of which 4 bytes are there. */
 static pph_status follow(reader *r, size_t at, size_t *target) {
+  *target = 0;
   uint32_t offset = load_u32(r, at);
   if (offset < 4 || !inside(r, at, offset) || !inside(r, at + offset, 4))
     return fail_inside(r, "the offset", at, offset);
