@@ -152,19 +152,6 @@ static void test_null(void **state) {
                    PPH_INVALID_ARGUMENT);
 }
 
-/* A desc whose size is wrong may end before its pointers. */
-static void test_short_desc(void **state) {
-  size_t *size = malloc(sizeof *size);
-  assert_non_null(size);
-  *size = sizeof *size;
-  const pph_conv_desc *desc = (const pph_conv_desc *)(const void *)size;
-  pph_conv_transpose *op;
-  assert_int_equal(pph_conv_transpose_create(desc, NULL, NULL, &op, NULL),
-                   PPH_INVALID_ARGUMENT);
-  assert_null(op);
-  free(size);
-}
-
 static void check_reshape(conv_case *c, pph_status status, const char *part) {
   any_op op;
   pph_error error = {0};
@@ -589,7 +576,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition),
                                      cmocka_unit_test(test_refusals),
                                      cmocka_unit_test(test_null),
-                                     cmocka_unit_test(test_short_desc),
                                      cmocka_unit_test(test_reshape_refusals),
                                      cmocka_unit_test(test_reshapes),
                                      cmocka_unit_test(test_run_refusals),

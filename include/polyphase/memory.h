@@ -19,10 +19,11 @@ typedef struct pph_allocator {
   void (*release)(void *context, void *block);
 } pph_allocator;
 
-/* Bounds on what a model may ask for. Set struct_size by pph_limits_init, then
-   change fields; a model beyond one gives PPH_LIMIT_EXCEEDED, or
-   PPH_OUT_OF_MEMORY for heap_bytes, whose end cannot be told from the
-   machine's. */
+/* Bounds on what a model or operator may ask for. Fill in by pph_limits_init,
+   then change fields: here as wherever a struct has a struct_size, another one
+   than init wrote is PPH_INVALID_ARGUMENT. What is beyond a bound gives
+   PPH_LIMIT_EXCEEDED, or PPH_OUT_OF_MEMORY for heap_bytes, whose end cannot be
+   told from the machine's. */
 typedef struct pph_limits {
   size_t struct_size;
   uint64_t file_bytes;   /* largest file read at once; default 4 GiB */

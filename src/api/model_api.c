@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/public_struct.h"
 #include "runtime/loaded_model.h"
 
 void pph_model_options_init(pph_model_options *options) {
@@ -12,10 +13,12 @@ void pph_model_options_init(pph_model_options *options) {
 
 static pph_status make_model(const pph_model_options *options,
                              pph_model **model, pph_error *error) {
+  if (options)
+    PPH_TRY(pph_check_struct_size("pph_model_options", options->struct_size,
+                                  sizeof *options, error));
   pph_limits limits;
-  pph_limits_init(&limits);
-  if (options && options->limits)
-    limits = *options->limits;
+  PPH_TRY(pph_limits_take(options ? options->limits : NULL, NULL, &limits,
+                          error));
   /* The model lies in its own heap; a heap on the stack starts it. */
   pph_heap heap;
   pph_heap_init(&heap, options ? options->allocator : NULL,

@@ -6,6 +6,7 @@
 
 #include "backend/native_conv.h"
 #include "base/fail.h"
+#include "base/public_struct.h"
 #include "runtime/loaded_model.h"
 
 enum { MAX_THREADS = 256, MAX_PLANS = 1024 };
@@ -38,11 +39,8 @@ static pph_status check_dump(const char *dump, pph_error *error) {
 static pph_status check_options(const pph_session_options *options,
                                 pph_error *error) {
   const char *where = "pph_session_options";
-  if (options->struct_size != sizeof *options)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "struct_size is %zu, must be %zu: call "
-                    "pph_session_options_init first",
-                    options->struct_size, sizeof *options);
+  PPH_TRY(pph_check_struct_size(where, options->struct_size, sizeof *options,
+                                error));
   if ((unsigned)options->engine > PPH_ENGINE_REFERENCE)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "engine is %d, must be 0 to 3", (int)options->engine);
@@ -137,15 +135,15 @@ pph_status pph_session_create(const pph_model *model,
   if (!options)
     options = &standard;
   PPH_TRY(check_options(options, error));
+  pph_limits limits;
+  PPH_TRY(pph_limits_take(options->limits, &model->limits, &limits, error));
   pph_heap first;
-  uint64_t limit =
-      options->limits ? options->limits->heap_bytes : model->limits.heap_bytes;
-  pph_heap_init(&first, &model->heap.allocator, limit);
+  pph_heap_init(&first, &model->heap.allocator, limits.heap_bytes);
   pph_session *made = pph_heap_allocate_zeroed(&first, 1, sizeof *made);
   if (!made)
     return pph_fail_memory(error);
   made->model = model;
-  pph_heap_init(&made->heap, &model->heap.allocator, limit);
+  pph_heap_init(&made->heap, &model->heap.allocator, limits.heap_bytes);
   pph_status status = fill_session(made, options, error);
   if (status != PPH_OK) {
     pph_session_destroy(made);

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/public_struct.h"
 
 enum { MAX_THREADS = 256 };
 
@@ -21,6 +22,7 @@ void pph_conv_desc_init(pph_conv_desc *desc) {
     desc->stride[i] = desc->dilation[i] = 1;
 }
 
+/* Of a checked desc. */
 static pph_limits limits_of(const pph_conv_desc *desc) {
   pph_limits limits;
   pph_limits_init(&limits);
@@ -84,11 +86,10 @@ static pph_status check_axis(const pph_conv_desc *desc, uint32_t i,
 
 pph_status pph_conv_desc_check(const pph_conv_desc *desc, bool transposed,
                                size_t *weight_count, pph_error *error) {
-  if (desc->struct_size != sizeof *desc)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
-                    "struct_size is %zu, must be %zu: call pph_conv_desc_init "
-                    "first",
-                    desc->struct_size, sizeof *desc);
+  PPH_TRY(pph_check_struct_size("pph_conv_desc", desc->struct_size,
+                                sizeof *desc, error));
+  pph_limits limits;
+  PPH_TRY(pph_limits_take(desc->limits, NULL, &limits, error));
   PPH_TRY(check_range("axes", desc->axes, 1, PPH_MAX_AXES, error));
   PPH_TRY(check_channels(desc, error));
   PPH_TRY(check_options(desc, error));
@@ -98,7 +99,7 @@ pph_status pph_conv_desc_check(const pph_conv_desc *desc, bool transposed,
     PPH_TRY(check_axis(desc, i, transposed, error));
     shape.dims[2 + i] = desc->kernel[i];
   }
-  uint64_t bound = limits_of(desc).tensor_bytes;
+  uint64_t bound = limits.tensor_bytes;
   if (!pph_shape_count(&shape, weight_count) ||
       !pph_shape_fits(&shape, PPH_F32, bound))
     return pph_fail(error, PPH_LIMIT_EXCEEDED, "pph_conv_desc",
