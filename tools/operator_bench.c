@@ -390,8 +390,7 @@ static void clear_state(bench_state *state) {
   pph_heap_release(&state->heap, state->input.data);
   pph_heap_release(&state->heap, state->expected.data);
   pph_graph_clear(&state->graph);
-  if (state->context.pool)
-    pthreadpool_destroy(state->context.pool);
+  pph_thread_pool_destroy(state->context.pool);
 }
 
 static bool has_depth(const pph_problem *problem) {
@@ -410,9 +409,12 @@ pph_status operator_bench_run(const tool_options *options,
   pph_heap_init(&state.heap, NULL, options->limits.heap_bytes);
   pph_graph_init(&state.graph, &state.heap, &options->limits);
   state.context.heap = &state.heap;
+  pph_status status = PPH_OK;
   if (options->session.threads != 1)
-    state.context.pool = pthreadpool_create(options->session.threads);
-  pph_status status = run_bench(&state, options, bench, error);
+    status = pph_thread_pool_create(options->session.threads,
+                                    &state.context.pool, error);
+  if (status == PPH_OK)
+    status = run_bench(&state, options, bench, error);
   clear_state(&state);
   return status;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cpu.h"
 
@@ -43,12 +42,11 @@ static bool apply_json(tool_options *options, const char *value) {
 
 static bool apply_threads(tool_options *options, const char *value) {
   double threads;
-  if (!parse_number(value, 0, 256, &threads) || threads != floor(threads))
+  if (!parse_number(value, 0, PPH_MAX_THREADS, &threads) ||
+      threads != floor(threads))
     return false;
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  if (threads == 0) /* so that what is printed is what is used */
-    threads = processors < 1 ? 1 : fmin((double)processors, 256);
-  options->session.threads = (uint32_t)threads;
+  /* So that what is printed is what is used. */
+  options->session.threads = pph_cpu_threads((uint32_t)threads);
   return true;
 }
 
@@ -195,7 +193,7 @@ static const struct {
     {"help", NULL, 'h', apply_help, "this text"},
     {"json", NULL, 0, apply_json, "one JSON object instead of a table"},
     {"threads", "N", 't', apply_threads,
-     "threads, 1 to 256, or 0 for one per processor (default 1)"},
+     "threads, 1 to 256, but no more than processors; 0: as many (default 1)"},
     {"engine", "auto|native|xnnpack|reference", 0, apply_engine,
      "what computes: auto is xnnpack where it can, then our own code, then\n"
      "the reference (sums in double, slow); native leaves XNNPACK out"},

@@ -56,8 +56,10 @@ typedef enum pph_activation {
    functions may be used on it. One run at a time. */
 typedef struct pthreadpool pph_thread_pool;
 
-/* `threads` at least 1, at most 256; 0: one per processor. *pool belongs to the
-   caller. Errors: PPH_INVALID_ARGUMENT, PPH_OUT_OF_MEMORY. */
+/* `threads` at least 1, at most 256; 0: one per processor. Never more than the
+   processors that the calling thread may use (its affinity): further ones would
+   only make the others wait. *pool belongs to the caller. Errors:
+   PPH_INVALID_ARGUMENT, PPH_OUT_OF_MEMORY. */
 PPH_NODISCARD pph_status pph_thread_pool_create(uint32_t threads,
                                                 pph_thread_pool **pool,
                                                 pph_error *error);

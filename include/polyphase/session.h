@@ -36,7 +36,8 @@ typedef struct pph_session_options {
   pph_cpu cpu;
   pph_lowering lowering;
   bool optimize;     /* default true; false runs the graph as it is */
-  uint32_t threads;  /* default 1; 0: one per processor; at most 256 */
+  uint32_t threads;  /* default 1; 0: one per processor; at most 256, of which
+                        no more run than create may use processors */
   uint32_t plans;    /* plans (one per set of input shapes) kept; default 4 */
   const pph_limits *limits; /* NULL: the model's; heap_bytes is read, at
                                create */

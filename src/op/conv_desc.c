@@ -3,10 +3,9 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "base/public_struct.h"
-
-enum { MAX_THREADS = 256 };
 
 void pph_conv_desc_init(pph_conv_desc *desc) {
   *desc = (pph_conv_desc){.struct_size = sizeof *desc,
@@ -61,7 +60,7 @@ static pph_status check_options(const pph_conv_desc *desc, pph_error *error) {
   PPH_TRY(check_range("accuracy", desc->accuracy, 0, PPH_ACCURACY_EXACT,
                       error));
   PPH_TRY(check_range("cpu", desc->cpu, 0, PPH_CPU_NEON, error));
-  PPH_TRY(check_range("threads", desc->threads, 1, MAX_THREADS, error));
+  PPH_TRY(check_range("threads", desc->threads, 1, PPH_MAX_THREADS, error));
   if (desc->activation == PPH_ACTIVATION_CLAMP && !(desc->low <= desc->high))
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
                     "low is %g, must be at most high, %g", (double)desc->low,
@@ -130,7 +129,7 @@ void pph_conv_desc_fill(const pph_conv_desc *desc, bool transposed,
       .residual = desc->residual,
       .accuracy = desc->accuracy,
       .cpu = pph_cpu_choose(desc->cpu),
-      .threads = desc->threads};
+      .threads = pph_cpu_threads(desc->threads)};
 }
 
 static pph_status resolve_axis(const pph_conv_desc *desc, uint32_t i,
