@@ -189,14 +189,19 @@ static void test_reshape_refusals(void **state) {
     check_reshape(&c, PPH_LIMIT_EXCEEDED, "weight_bytes is 100");
     c = conv_case_plain(up, 8, 8);
     c.input[1] = 0;
-    check_reshape(&c, PPH_INVALID_ARGUMENT, "at least 1");
+    check_reshape(&c, PPH_INVALID_ARGUMENT,
+                  "input length is 0, must be at least 1");
     c = conv_case_plain(up, 8, 8);
     c.batch = 0;
     check_reshape(&c, PPH_INVALID_ARGUMENT, "at least 1");
     c = conv_case_plain(up, 8, 8);
     c.input[0] = 1;
     c.desc.pad_begin[0] = c.desc.pad_end[0] = up ? 2 : 0;
-    check_reshape(&c, PPH_INVALID_ARGUMENT, up ? "output" : "kernel");
+    check_reshape(&c, PPH_INVALID_ARGUMENT,
+                  up ? "output length is 0, must be at least 1" : "kernel");
+    c.desc.pad_begin[0] += up ? 3 : 0;
+    check_reshape(&c, PPH_INVALID_ARGUMENT,
+                  up ? "output length is -3, must be at least 1" : "kernel");
     c = conv_case_plain(up, 8, 8);
     c.input[0] = c.input[1] = INT32_MAX;
     check_reshape(&c, PPH_LIMIT_EXCEEDED, "bytes");

@@ -28,7 +28,8 @@ typedef struct pph_limits {
   size_t struct_size;
   uint64_t file_bytes;   /* largest file read at once; default 4 GiB */
   uint64_t tensor_bytes; /* largest single tensor; default 4 GiB */
-  uint64_t heap_bytes;   /* all memory of a model or session; default 16 GiB */
+  uint64_t heap_bytes;   /* all memory of a model, session or operator, 0: no
+                            bound; default 16 GiB */
   uint32_t nodes;        /* nodes of a graph; default 1,000,000 */
   uint32_t nesting;      /* depth of nested messages; default 64 */
 } pph_limits;

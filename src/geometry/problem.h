@@ -25,7 +25,8 @@ typedef struct pph_problem {
 } pph_problem;
 
 /* Parses and resolves; PPH_INVALID_ARGUMENT with the place in the text. Rules
-   of the geometry apply, channels must be multiples of the group. */
+   of the geometry apply (PPH_LIMIT_EXCEEDED: its bounds), input and output
+   lengths must be at least 1, channels multiples of the group. */
 PPH_NODISCARD pph_status pph_problem_parse(const char *text,
                                            pph_problem *problem,
                                            pph_error *error);

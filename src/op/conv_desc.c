@@ -143,23 +143,7 @@ static pph_status resolve_axis(const pph_conv_desc *desc, uint32_t i,
                      .pad_begin = desc->pad_begin[i],
                      .pad_end = desc->pad_end[i],
                      .output_padding = desc->output_padding[i]};
-  if (input < 1)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, places[i],
-                    "is %lld, must be at least 1", (long long)input);
-  pph_error inner = {0};
-  pph_status status =
-      transposed
-          ? pph_axis_resolve_transposed(axis, PPH_AUTO_PAD_NOTSET, -1, &inner)
-          : pph_axis_resolve_conv(axis, PPH_AUTO_PAD_NOTSET, false, &inner);
-  if (status != PPH_OK) /* no model is bad here, the argument is */
-    return pph_fail(error,
-                    status == PPH_BAD_MODEL ? PPH_INVALID_ARGUMENT : status,
-                    places[i], "%s", inner.message);
-  if (axis->output < 1)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, places[i],
-                    "gives the output length %lld, must be at least 1",
-                    (long long)axis->output);
-  return PPH_OK;
+  return pph_axis_resolve_argument(axis, transposed, places[i], error);
 }
 
 static pph_status check_size(const pph_conv_desc *desc,
