@@ -251,6 +251,8 @@ static void draw_axes(uint32_t *state, const algo_bounds *bounds,
   print_field(text, size, " op", v, count, OUTPUT_PADDING, 'x');
 }
 
+enum { CHANNELS_FIRST = 3 };
+
 static void set_flags(uint32_t flags, algo_case *test) {
   test->input_channels_first = flags & 1;
   test->output_channels_first = flags & 2;
@@ -287,7 +289,7 @@ algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
              (int)(groups * ins), (int)(groups * outs));
     draw_axes(&state, bounds, transposed, text, size);
     uint32_t flags = draw(&state, 64);
-    set_flags(flags, &test);
+    set_flags(bounds->channels_last ? flags & ~CHANNELS_FIRST : flags, &test);
     pph_problem problem;
     if (pph_problem_parse(text, &problem, NULL) == PPH_OK &&
         problem.axes[0].output > 0 && problem.axes[1].output > 0 &&

@@ -22,6 +22,7 @@ typedef struct algo_bounds {
   int64_t group; /* 0: 1; channels are those of one group */
   int64_t batch, in_channels, out_channels, input, kernel, stride, dilation;
   bool equal; /* as many output channels as input channels */
+  bool channels_last;
 } algo_bounds;
 /* A random case; its problem is written to `text`. */
 algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,

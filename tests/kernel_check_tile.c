@@ -9,6 +9,14 @@
 #include "kernel/transpose.h"
 #include "kernel_check.h"
 
+/* For rows at a distance of `stride`. */
+static pph_epilogue draw_epilogue(kernel_check *check, size_t columns,
+                                  size_t stored, size_t stride) {
+  pph_epilogue epilogue = kernel_epilogue(check, columns, stored);
+  epilogue.residual_stride = stride;
+  return epilogue;
+}
+
 /* gemm */
 
 enum { MAX_RUNS = 150 };
@@ -54,8 +62,7 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
   const float *a = kernel_data(check, 0, places.floats);
   const float *b = kernel_data(check, 1, depth * width);
   float *c = kernel_target(check, 2, stored);
-  pph_epilogue epilogue = kernel_epilogue(check, columns, stored);
-  epilogue.residual_stride = stride;
+  pph_epilogue epilogue = draw_epilogue(check, columns, stored, stride);
   bool accumulate = kernel_draw(check, 0, 1), plain = kernel_draw(check, 0, 1);
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < columns; j++) {
@@ -209,8 +216,7 @@ static void check_block(kernel_check *check, uint32_t rows, size_t columns) {
   const float *sums =
       kernel_data(check, 0, (rows - 1) * sum_stride + columns);
   float *target = kernel_target(check, 1, stored);
-  pph_epilogue epilogue = kernel_epilogue(check, columns, stored);
-  epilogue.residual_stride = stride;
+  pph_epilogue epilogue = draw_epilogue(check, columns, stored, stride);
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < columns; j++) {
       size_t at = i * stride + j * plane;

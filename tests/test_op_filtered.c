@@ -79,7 +79,6 @@ static void check_random(const algo_bounds *bounds, uint32_t count) {
   for (uint32_t seed = 1; seed <= count; seed++) {
     char text[200];
     algo_case test = algo_random_case(seed, bounds, text, sizeof text);
-    test.input_channels_first = test.output_channels_first = false;
     supported += check_rows(&test);
   }
   assert_true(supported >= count / 8);
@@ -95,7 +94,8 @@ static void test_any(void **state) {
                               .input = 12,
                               .kernel = 5,
                               .stride = 2,
-                              .dilation = 1},
+                              .dilation = 1,
+                              .channels_last = true},
                test_rounds(200));
   check_random(&(algo_bounds){.axes = 1,
                               .transposed = true,
@@ -106,7 +106,8 @@ static void test_any(void **state) {
                               .input = 60,
                               .kernel = 12,
                               .stride = 4,
-                              .dilation = 1},
+                              .dilation = 1,
+                              .channels_last = true},
                test_rounds(200));
 }
 
@@ -121,8 +122,8 @@ static void test_edges(void **state) {
       "conv f32 n1 g1 ci16 co700 i1x6 k1x3 s1x1 d1x1 p0,1,0,1"};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
     for (uint32_t seed = 1; seed <= test_rounds(5); seed++)
-      assert_true(check_rows(&(algo_case){.problem = problems[i],
-                                          .seed = seed}) > 0);
+      assert_true(
+          check_rows(&(algo_case){.problem = problems[i], .seed = seed}) > 0);
 }
 
 static void test_integers(void **state) {
@@ -135,10 +136,9 @@ static void test_integers(void **state) {
       &pph_algo_filtered_w3, &pph_algo_filtered_w3, &pph_algo_filtered_c2,
       &pph_algo_filtered_z2};
   for (size_t i = 0; i < 4; i++)
-    assert_true(algo_check_integers(exact[i],
-                                    &(algo_case){.problem = problems[i],
-                                                 .bias = true,
-                                                 .residual = true}));
+    assert_true(algo_check_integers(
+        exact[i],
+        &(algo_case){.problem = problems[i], .bias = true, .residual = true}));
 }
 
 static void test_show(void **state) {

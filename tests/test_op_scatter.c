@@ -10,38 +10,32 @@
 #include "algo_check.h"
 #include "op/algo_rows.h"
 
-static void check_random(const algo_bounds *bounds, uint32_t count) {
-  for (uint32_t seed = 1; seed <= count; seed++) {
-    char text[200];
-    algo_case test = algo_random_case(seed, bounds, text, sizeof text);
-    assert_true(algo_check(&pph_algo_scatter, &test));
-  }
-}
-
 static void test_pictures(void **state) {
-  check_random(&(algo_bounds){.axes = 2,
-                              .transposed = true,
-                              .batch = 3,
-                              .in_channels = 20,
-                              .out_channels = 70,
-                              .input = 5,
-                              .kernel = 5,
-                              .stride = 4,
-                              .dilation = 3},
-               80);
+  algo_check_random(&pph_algo_scatter,
+                    &(algo_bounds){.axes = 2,
+                                   .transposed = true,
+                                   .batch = 3,
+                                   .in_channels = 20,
+                                   .out_channels = 70,
+                                   .input = 5,
+                                   .kernel = 5,
+                                   .stride = 4,
+                                   .dilation = 3},
+                    80);
 }
 
 static void test_lines(void **state) {
-  check_random(&(algo_bounds){.axes = 1,
-                              .transposed = true,
-                              .batch = 2,
-                              .in_channels = 40,
-                              .out_channels = 40,
-                              .input = 9,
-                              .kernel = 16,
-                              .stride = 8,
-                              .dilation = 1},
-               80);
+  algo_check_random(&pph_algo_scatter,
+                    &(algo_bounds){.axes = 1,
+                                   .transposed = true,
+                                   .batch = 2,
+                                   .in_channels = 40,
+                                   .out_channels = 40,
+                                   .input = 9,
+                                   .kernel = 16,
+                                   .stride = 8,
+                                   .dilation = 1},
+                    80);
 }
 
 static void test_shapes(void **state) {
@@ -53,14 +47,8 @@ static void test_shapes(void **state) {
       "f32 n2 g1 ci8 co40 i2x2x3 k3x3x3 s2x2x2 d1x1x1 p1,1,1,0,1,1 op1x0x1",
       "f32 n1 g1 ci3 co2 i1x1 k1x1 s5x5 d1x1 p0,0,0,0 op4x4",
   };
-  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-    for (uint32_t flags = 0; flags < 4; flags++)
-      assert_true(algo_check(&pph_algo_scatter,
-                             &(algo_case){.problem = problems[i],
-                                          .input_channels_first = flags & 1,
-                                          .output_channels_first = flags & 2,
-                                          .bias = true,
-                                          .seed = (uint32_t)i}));
+  algo_check_known(&pph_algo_scatter, problems,
+                   sizeof problems / sizeof *problems, false);
 }
 
 int main(void) {

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "operator_native.h"
 #include "progress.h"
+#include "random_fill.h"
 #include "runtime/program.h"
 
 /* The ways to run the operator by XNNPACK. */
@@ -41,13 +42,6 @@ typedef struct bench_state {
   contender contenders[MAX_CANDIDATES];
 } bench_state;
 
-static void fill_random(float *data, size_t count, uint32_t seed) {
-  for (size_t i = 0; i < count; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    data[i] = (float)(seed >> 8) * (2.0f / (1 << 24)) - 1.0f;
-  }
-}
-
 static pph_status make_tensor(pph_heap *heap, const pph_shape *shape,
                               pph_tensor *tensor, pph_error *error) {
   size_t count;
@@ -57,7 +51,7 @@ static pph_status make_tensor(pph_heap *heap, const pph_shape *shape,
   tensor->data = pph_heap_allocate(heap, count + 16, sizeof(float));
   if (!tensor->data)
     return pph_fail_memory(error);
-  fill_random(tensor->data, count, (uint32_t)count + 1);
+  random_fill(tensor->data, count, -1, (uint32_t)count + 1);
   return PPH_OK;
 }
 

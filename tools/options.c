@@ -391,6 +391,14 @@ static int fail_at(const char *path, const pph_error *error) {
   return EXIT_USAGE;
 }
 
+pph_status tool_load_model(const tool_options *options, const char *path,
+                           pph_model **model, pph_error *error) {
+  pph_model_options model_options;
+  pph_model_options_init(&model_options);
+  model_options.limits = &options->limits;
+  return pph_model_load(path, &model_options, model, error);
+}
+
 int tool_fail(const pph_error *error) { return fail_at(NULL, error); }
 
 int tool_fail_model(const char *path, const pph_error *error) {
