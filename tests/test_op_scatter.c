@@ -38,6 +38,20 @@ static void test_lines(void **state) {
                     80);
 }
 
+static void test_volumes(void **state) {
+  algo_check_random(&pph_algo_scatter,
+                    &(algo_bounds){.axes = 3,
+                                   .transposed = true,
+                                   .batch = 2,
+                                   .in_channels = 9,
+                                   .out_channels = 20,
+                                   .input = 4,
+                                   .kernel = 4,
+                                   .stride = 3,
+                                   .dilation = 2},
+                    40);
+}
+
 static void test_shapes(void **state) {
   static const char *const problems[] = {
       "f32 n1 g1 ci100 co64 i1x1 k4x4 s1x1 d1x1 p0,0,0,0",
@@ -54,6 +68,7 @@ static void test_shapes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_pictures),
                                      cmocka_unit_test(test_lines),
+                                     cmocka_unit_test(test_volumes),
                                      cmocka_unit_test(test_shapes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,9 +230,13 @@ static bool is_flat(const pph_axis *axis) {
          axis->output_padding == 0;
 }
 
+int pph_problem_count_axes(const pph_problem *problem) {
+  return is_flat(&problem->axes[PPH_DEPTH]) ? 2 : 3;
+}
+
 static size_t append_field(const pph_problem *problem, const field_row *field,
                            char *text, size_t size, size_t at) {
-  bool deep = !is_flat(&problem->axes[PPH_DEPTH]), first = true;
+  bool deep = pph_problem_count_axes(problem) == 3, first = true;
   at = append(text, size, at, " ");
   at = append(text, size, at, field->key);
   for (int i = 0; i < field->count; i++) {

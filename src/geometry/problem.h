@@ -35,6 +35,9 @@ PPH_NODISCARD pph_status pph_problem_parse(const char *text,
 const char *pph_problem_print(const pph_problem *problem, char *text,
                               size_t size);
 
+/* 3 with a depth, else 2: the last so many of `axes` say it all. */
+int pph_problem_count_axes(const pph_problem *problem);
+
 /* 2 * multiply-adds that the definition needs (taps that fall outside count
    as the reference GEMM's do: batch * in pixels * kernel * ci * co / group for
    transposed, out pixels for ordinary). */

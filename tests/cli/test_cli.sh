@@ -147,8 +147,19 @@ said out "native.gather"
 said out "our own choice native."
 expect 2 "bench --op by the reference" "$polyphase" bench --engine reference \
   --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
-expect 4 "an operator with a depth" "$polyphase" bench \
+expect 0 "bench an operator with a depth" "$polyphase" bench --seconds 0.01 \
   --op "conv f32 n1 g1 ci2 co2 i3x4x5 k3x3x3 s1x1x1 d1x1x1 p1,1,1,1,1,1"
+said out "native.gather"
+! grep -q "NO: off" "$work/out" || fail "a wrong result"
+expect 0 "bench a transposed one with a depth" "$polyphase" bench \
+  --seconds 0.01 --threads 2 \
+  --op "f32 n2 g1 ci6 co8 i3x5x6 k3x4x3 s2x1x2 d1x1x1 p1,0,1,1,2,0 op1x0x1"
+said out "native.scatter"
+! grep -q "NO: off" "$work/out" || fail "a wrong result"
+expect 0 "a long row" "$polyphase" bench --seconds 0.001 --accuracy normal \
+  --op "f32 n1 g32 ci32 co32 i160x160 k8x8 s4x4 d1x1 p2,2,2,2"
+said out "xnnpack.deconvolution"
+! grep -q ".\{81\}" "$work/out" || fail "more than 80 columns"
 expect 2 "unknown processor level" "$polyphase" info "$model" --cpu sse
 said err "--cpu takes best|scalar|avx2|avx512|neon"
 expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \
