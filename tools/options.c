@@ -193,10 +193,12 @@ static const struct {
     {"help", NULL, 'h', apply_help, "this text"},
     {"json", NULL, 0, apply_json, "one JSON object instead of a table"},
     {"threads", "N", 't', apply_threads,
-     "threads, 1 to 256, but no more than processors; 0: as many (default 1)"},
+     "threads, 1 to 256, at most one per processor; 0: one each (default 1)"},
     {"engine", "auto|native|xnnpack|reference", 0, apply_engine,
-     "what computes: auto is xnnpack where it can, then our own code, then\n"
-     "the reference (sums in double, slow); native leaves XNNPACK out"},
+     "what computes: native is our own kernels; auto (the default) takes for\n"
+     "each node these or XNNPACK, as is expected to be faster; reference is\n"
+     "plain loops with sums in double: slow, the judge of the others, and\n"
+     "what runs a node that an engine has no kernel for"},
     {"accuracy", "exact|high|normal", 0, apply_accuracy,
      "how accurate results must be: exact is direct algorithms only, with\n"
      "one order of summation; high allows E up to 4, as direct sums have;\n"
@@ -226,9 +228,11 @@ static const struct {
     {"std", "D[,D,D]", 0, apply_std, "see --scale (default 1)"},
     {"op", "DESCRIPTOR", 0, apply_op,
      "one operator, \"f32 n1 g1 ci64 co32 i64x64 k4x4 s2x2 d1x1 p1,1,1,1\":\n"
-     "batch, groups, channels in and out, input height x width, kernel,\n"
-     "stride, dilation, pads top,left,bottom,right, then op0x0: output\n"
-     "padding; conv in front: an ordinary convolution; 1-D: height 1"},
+     "  [conv ]f32 nN gN ciN coN iHxW kHxW sHxW dHxW pT,L,B,R[ opHxW]\n"
+     "transposed, or ordinary with conv; batch, groups, channels in and out,\n"
+     "input, kernel, stride, dilation, pads top,left,bottom,right, output\n"
+     "padding (not with conv; default 0). 1-D: height 1; 3-D: a depth before\n"
+     "every height, pads front,top,left,back,bottom,right"},
     {"compare", NULL, 0, apply_compare,
      "upsampling nodes beside XNNPACK's own deconvolution"},
     {"seconds", "S", 0, apply_seconds,
