@@ -75,9 +75,8 @@ static void fill_pass_options(pph_pass_options *passes,
   passes->optimize = options->optimize;
   passes->polyphase = modes[options->lowering];
   passes->choose_layout = options->engine != PPH_ENGINE_REFERENCE;
-  if (options->engine == PPH_ENGINE_AUTO)
-    passes->fuses_natively = pph_native_conv_fuses;
-  else if (options->engine == PPH_ENGINE_NATIVE)
+  if (options->engine == PPH_ENGINE_AUTO ||
+      options->engine == PPH_ENGINE_NATIVE)
     passes->fuses_natively = pph_native_conv_supports;
   passes->dump = options->dump;
   passes->dump_file = options->dump_file ? options->dump_file : stderr;
