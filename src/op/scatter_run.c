@@ -4,7 +4,9 @@
 #include "base/checked.h"
 #include "op/scatter_plan.h"
 
-enum { NEAR_FLOATS = 1024 };
+/* A single tile, which takes weights as fast as they come, fetches what it
+   needs itself a few steps later. */
+enum { NEAR_FLOATS = 512 };
 
 typedef struct scatter_run {
   const pph_scatter_plan *plan;
