@@ -18,7 +18,8 @@ static bool supports(const pph_algo *algo, const pph_conv_spec *spec) {
 static double cost_products(const pph_conv_spec *spec,
                             const pph_scatter_plan *plan, double *flops) {
   const pph_problem *p = &spec->problem;
-  double depth = (double)p->in_channels, slices = (double)plan->slices, us = 0;
+  double depth = (double)p->in_channels, us = 0;
+  double slices = (double)plan->slices, lots = (double)plan->lots;
   pph_scatter_product last = {.rows = 0};
   for (size_t i = 0; i < plan->all; i++) {
     pph_scatter_product product = pph_scatter_find(plan, p, i);
@@ -27,11 +28,13 @@ static double cost_products(const pph_conv_spec *spec,
     double rows = (double)product.rows;
     double columns = (double)product.joined * (double)plan->channels;
     double tiles = (double)pph_divide_up(product.rows, plan->gemm->rows);
-    us += pph_cost_gemm(spec->cpu, tiles * slices, rows / tiles, columns,
-                        depth);
-    if (!pph_scatter_same(&product, &last)) /* a cycle per vector */
-      us += rows * depth / plan->gemm->lanes * (double)plan->lots / 3000;
-    us += rows * 10 / 3000; /* finding them */
+    us += pph_cost_products(spec->cpu, tiles * slices, rows / tiles, columns,
+                            depth);
+    /* Sums come from level 2 and go back; panels; finding rows. */
+    us += 2 * pph_cost_memory(8 * rows * columns * slices, 0);
+    if (!pph_scatter_same(&product, &last))
+      us += rows * depth / plan->gemm->lanes * 2 * lots / 3000;
+    us += (50 + 10 * rows) * lots / 3000;
     *flops += 2 * rows * depth * (double)product.joined *
               (double)p->out_channels;
     last = product;
