@@ -28,6 +28,7 @@ typedef struct pph_gemm_tile {
   size_t row_step, run;
   float *c; /* c[row * c_stride + column] */
   size_t c_stride;
+  const size_t *places; /* NULL, or row i lies at c[places[i]] */
   bool accumulate; /* sums start from c instead of 0 */
   const pph_epilogue *epilogue; /* NULL: sums are stored as they are */
   /* What is soon to be read from memory: so many floats are fetched with each

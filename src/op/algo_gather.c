@@ -305,14 +305,6 @@ static double count_outputs(const pph_axis_view *view,
   return count;
 }
 
-/* `calls` tiles, whose columns come from level 2 each time. */
-static double cost_products(pph_cpu cpu, double calls, double rows,
-                            double columns, double depth) {
-  double reading = 1.6 * pph_cost_memory(4 * calls * columns * depth, 0);
-  return pph_cost_overlap(pph_cost_gemm(cpu, calls, rows, columns, depth),
-                          reading);
-}
-
 /* Products, while weights come from where they are; inputs and outputs. */
 static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
                         const pph_gather_part *part, pph_algo_cost *cost) {
@@ -326,17 +318,18 @@ static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
     lines *= count_outputs(&plan->axes[i], &part->runs[i]);
   double pixels = lines * (double)plan->axes[PPH_WIDTH].length;
   double tiles = pixels / rows;
-  double us = cost_products(spec->cpu, tiles * full, rows,
+  double us = pph_cost_products(spec->cpu, tiles * full, rows,
                             (double)plan->column_step, depth);
   if (rest > 0)
-    us += cost_products(spec->cpu, tiles, rows, rest, depth);
+    us += pph_cost_products(spec->cpu, tiles, rows, rest, depth);
   double weights = 4 * groups * depth *
                    (double)pph_gather_round(plan, part->columns) *
                    (double)pph_gather_pairs(part);
   double blocks = (double)(part->blocks / part->chunks);
+  /* From memory, slower than what is read as one stream. */
   if (weights > (double)pph_cpu_cache2())
     us = pph_cost_overlap(
-        us, pph_cost_memory(weights * blocks / groups, weights));
+        us, 1.15 * pph_cost_memory(weights * blocks / groups, weights));
   double inputs = pph_gather_is_direct(spec, plan, part)
                       ? 0
                       : 4 * blocks * pph_gather_copy_floats(part);
