@@ -163,12 +163,28 @@ static void test_shared_files(void **state) {
   assert_int_equal(open_folder("pte/real"), 89);
 }
 
+/* The seeds of fuzz_pte: PPH_WRITE_SEEDS names their folder. */
+static void save_seed(int index, pph_pte_bytes bytes) {
+  static const char *const names[] = {"program.pte", "constants.ptd",
+                                      "bundle.bpte", "old.pte"};
+  const char *folder = getenv("PPH_WRITE_SEEDS");
+  char path[4096];
+  if (!folder)
+    return;
+  snprintf(path, sizeof path, "%s/%s", folder, names[index]);
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes.at, 1, bytes.count, file), bytes.count);
+  fclose(file);
+}
+
 static void test_made_files(void **state) {
   pph_pte_bytes program = pte_make_program();
   pph_pte_bytes files[] = {program, pte_make_external(),
                            pte_make_bundle(program), pte_make_old_program()};
   for (int i = 0; i < 4; i++) {
     check_file(files[i]);
+    save_seed(i, files[i]);
     for (size_t length = 0; length < files[i].count; length++)
       survives(files[i].at, length);
     damage(files[i], test_seed("damaged containers"), 5000);
@@ -213,6 +229,7 @@ static void test_finds(void **state) {
     const pph_pte_tensor *tensor = plan->values.at[i].val.value;
     float value = 0;
     assert_int_equal(pph_pte_tensor_storage(tensor), storage[i]);
+    assert_int_equal(pph_pte_is_state(plan, (uint32_t)i), i == 2 || i == 3);
     if (pph_pte_tensor_bytes(o.pte, tensor, &bytes)) {
       assert_int_equal(bytes.count, 16);
       memcpy(&value, bytes.at, sizeof value);

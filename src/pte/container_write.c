@@ -60,7 +60,7 @@ static bool has_same_segments(const writer *w) {
     if (!find_old_place(w, i, &place) || w->rows[i].offset != place ||
         w->rows[i].size != w->image->segments[i].count)
       return false;
-  return w->image->segment_count > 0;
+  return true;
 }
 
 static pph_status fail_size(const writer *w) {
@@ -201,7 +201,7 @@ static void write_file(const writer *w, uint8_t *bytes) {
                                : image->flat_bytes;
   size_t end = (w->base ? w->base : w->flat_bytes) + w->data_bytes;
   write_tables(w, bytes);
-  if (w->same_segments)
+  if (w->same_segments && w->data_bytes)
     memcpy(bytes + w->base, image->file.at + image->base, w->data_bytes);
   for (uint32_t i = 0; i < image->segment_count && !w->same_segments; i++)
     if (image->segments[i].count)
