@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "onnx/onnx.h"
+#include "pte/import_plan.h"
 #include "runtime/loaded_model.h"
 
 static pph_status read_open_file(FILE *file, const char *path,
@@ -69,10 +70,27 @@ static pph_status import_onnx(pph_model *model, const char *folder,
                          &model->graph, error);
 }
 
-static pph_status refuse_pte(pph_model *model, const char *folder,
+/* A program has one graph per method; the model is the one that is called
+   "forward", or the first. */
+static pph_status import_method(pph_model *model, const pph_pte *pte,
+                                pph_error *error) {
+  if (!pte->program)
+    return pph_fail(error, PPH_UNSUPPORTED, "",
+                    "a .ptd file has constants and no model");
+  const pph_pte_plan *plan = pph_pte_find_method(pte, "forward");
+  if (!plan)
+    plan = &pte->program->execution_plan.at[0];
+  return pph_pte_import(pte, plan, &model->graph, error);
+}
+
+static pph_status import_pte(pph_model *model, const char *folder,
                              pph_error *error) {
-  return pph_fail(error, PPH_UNSUPPORTED, "",
-                  "this is an ExecuTorch program; only ONNX models are read");
+  pph_pte_source source = {"", {model->bytes, model->length}};
+  pph_pte *pte;
+  PPH_TRY(pph_pte_open(&source, NULL, 0, &model->heap, &pte, error));
+  pph_status status = import_method(model, pte, error);
+  pph_pte_close(pte);
+  return status;
 }
 
 static const struct {
@@ -81,7 +99,9 @@ static const struct {
   pph_status (*import)(pph_model *model, const char *folder,
                        pph_error *error);
 } importers[] = {
-    {"ET12", 4, refuse_pte},
+    {"ET12", 4, import_pte},
+    {"BP08", 4, import_pte},
+    {"FT01", 4, import_pte},
     {"", 0, import_onnx},
 };
 
