@@ -1,10 +1,11 @@
-/* Any bytes as an ExecuTorch container: what opens is looked at, and what is
-   written of it is the same file. */
+/* Any bytes as an ExecuTorch container: what opens is looked at and imported,
+   and what is written of it is the same file. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz_common.h"
 #include "pte/container_write.h"
+#include "pte/import_plan.h"
 #include "pte/warnings.h"
 
 static volatile unsigned sum; /* keeps the reads */
@@ -30,6 +31,15 @@ static void look(const pph_pte *pte, const pph_pte_plan *plan) {
   }
 }
 
+static void import(const pph_pte *pte, const pph_pte_plan *plan) {
+  pph_limits limits = fuzz_limits();
+  pph_graph graph;
+  pph_graph_init(&graph, pte->heap, &limits);
+  if (pph_pte_import(pte, plan, &graph, NULL) == PPH_OK)
+    sum += graph.node_count;
+  pph_graph_clear(&graph);
+}
+
 static void write_again(pph_pte *pte, const uint8_t *data, size_t size) {
   void *bytes;
   size_t length;
@@ -47,9 +57,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   pph_pte_source source = {"", {data, size}};
   pph_heap_init(&heap, NULL, fuzz_limits().heap_bytes);
   if (pph_pte_open(&source, NULL, 0, &heap, &pte, &error) == PPH_OK) {
-    for (uint32_t i = 0;
-         pte->program && i < pte->program->execution_plan.count && i < 8; i++)
-      look(pte, &pte->program->execution_plan.at[i]);
+    const pph_pte_program *program = pte->program;
+    for (uint32_t i = 0; program && i < program->execution_plan.count && i < 8;
+         i++) {
+      look(pte, &program->execution_plan.at[i]);
+      import(pte, &program->execution_plan.at[i]);
+    }
     pph_pte_warn(pte, ignore, NULL);
     write_again(pte, data, size);
   }

@@ -33,6 +33,12 @@ static pph_pte_bytes write_image(const pph_pte_image *image,
   return (pph_pte_bytes){copy, length};
 }
 
+pph_pte_bytes pte_write_program(const pph_pte_image *image,
+                                pph_pte_program *program) {
+  return write_image(image, pph_pte_program_schema(), program, "ET12",
+                     program->segments.at);
+}
+
 static const int32_t shape[] = {1, 4};
 static const uint8_t order[] = {0, 1};
 static const float constants[] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -135,7 +141,7 @@ pph_pte_bytes pte_make_program(void) {
                              .mutable_data_segments = SPAN(mutable_data),
                              .named_data = SPAN(keys)};
   pph_pte_image image = {.segments = segments, .segment_count = 5};
-  return write_image(&image, pph_pte_program_schema(), &program, "ET12", rows);
+  return pte_write_program(&image, &program);
 }
 
 pph_pte_bytes pte_make_external(void) {
@@ -182,5 +188,5 @@ pph_pte_bytes pte_make_old_program(void) {
   pph_pte_program program = {.execution_plan = {&plan, 1},
                              .constant_buffer = SPAN(buffers)};
   pph_pte_image image = {0};
-  return write_image(&image, pph_pte_program_schema(), &program, "ET12", NULL);
+  return pte_write_program(&image, &program);
 }

@@ -21,6 +21,10 @@ pph_pte_bytes pte_make_bundle(pph_pte_bytes program);
 /* A headerless program with its constant in a table, as old files have it. */
 pph_pte_bytes pte_make_old_program(void);
 
+/* The file of a program and the image's segments. */
+pph_pte_bytes pte_write_program(const pph_pte_image *image,
+                                pph_pte_program *program);
+
 void pte_release(pph_pte_bytes bytes);
 
 #endif

@@ -110,7 +110,8 @@ pph_status pph_pte_import_cat(pph_pte_call *call, pph_node_kind kind) {
 /* self, dim, start or null, end or null, step */
 pph_status pph_pte_import_slice(pph_pte_call *call, pph_node_kind kind) {
   pph_id inputs[5];
-  int64_t axis, numbers[4] = {0, INT64_MAX, 0, 1}; /* starts, ends, axes, steps */
+  int64_t axis;
+  int64_t numbers[4] = {0, INT64_MAX, 0, 1}; /* starts, ends, axes, steps */
   pph_node *node;
   PPH_TRY(pph_pte_arg_tensor(call, 0, &inputs[0]));
   PPH_TRY(pph_pte_arg_int(call, 1, &axis));
