@@ -360,6 +360,16 @@ static void test_refusals(void **state) {
   pte_release(file);
 }
 
+/* A .ptd's flatbuffer ends at a sum: its parts stay as they were found. */
+static void test_odd_header(void **state) {
+  pph_pte_bytes file = pte_make_external();
+  uint8_t *bytes = (uint8_t *)(uintptr_t)file.at;
+  bytes[16] -= 8;
+  bytes[24] += 8;
+  check_file(file);
+  pte_release(file);
+}
+
 /* Numbers of the extended header out of range. */
 static void test_header(void **state) {
   static const struct {
@@ -426,6 +436,7 @@ int main(void) {
       cmocka_unit_test(test_finds),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_header),
+      cmocka_unit_test(test_odd_header),
       cmocka_unit_test(test_changed_segment),
       cmocka_unit_test(test_shared_files),
   };

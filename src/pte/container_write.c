@@ -167,9 +167,12 @@ static void write_header(const writer *w, uint8_t *bytes) {
     memcpy(bytes + PPH_HEADER_AT, form->magic, 4);
     memcpy(bytes + PPH_HEADER_AT + 4, &header, sizeof header);
   }
-  size_t offset = form->flat_offset ? w->inserted : 0;
-  store_number(bytes, header, form->flat_offset, offset);
-  store_number(bytes, header, form->flat_size, w->flat_bytes - offset);
+  /* Two numbers have the old sum in more than one way. */
+  if (!image->inserted || w->flat_bytes != image->flat_bytes) {
+    size_t offset = form->flat_offset ? w->inserted : 0;
+    store_number(bytes, header, form->flat_offset, offset);
+    store_number(bytes, header, form->flat_size, w->flat_bytes - offset);
+  }
   store_number(bytes, header, form->base, w->base);
   store_number(bytes, header, form->data_bytes, w->data_bytes);
 }
