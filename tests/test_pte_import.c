@@ -275,6 +275,9 @@ static void test_refusals(void **state) {
       "aten::relu", "out", "h", {0}, 0, {1, 4, 1, 2}, 4, {0}};
   static const operator_case early = {
       "aten::permute_copy", "out", "x(9)", {0}, 0, {1, 4, 1, 2}, 4, {0}};
+  static const operator_case nameless = {
+      "", "", "x", {0}, 0, {1, 4, 1, 2}, 4, {0}};
+  refuse(make_case(&nameless), PPH_UNSUPPORTED, "without a name");
   refuse(make_case(&unknown), PPH_UNSUPPORTED, "aten::sort.values");
   refuse(make_case(&alpha), PPH_UNSUPPORTED, "alpha is 0.5");
   refuse(make_case(&number), PPH_UNSUPPORTED, "only a tensor");

@@ -16,6 +16,8 @@ typedef struct refusal {
 } refusal;
 
 static void refuse(refusal *r, const char *what) {
+  if (!what[0])
+    what = "an operator without a name";
   if (strstr(r->text, what) || r->used >= sizeof r->text)
     return;
   r->used += (size_t)snprintf(r->text + r->used, sizeof r->text - r->used,
