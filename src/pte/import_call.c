@@ -137,3 +137,10 @@ pph_status pph_pte_add_result(const pph_pte_call *call, pph_node_kind kind,
   return pph_pte_add_node(call, kind, inputs, count, node,
                           &call->import->ids[call->result]);
 }
+
+pph_status pph_pte_add_float(const pph_pte_call *call, float number,
+                             pph_id *id) {
+  pph_tensor tensor = {.type = PPH_F32, .data = &number};
+  return pph_graph_add_constant(call->import->graph, NULL, &tensor, id,
+                                call->import->error);
+}

@@ -68,7 +68,15 @@ PPH_NODISCARD pph_status pph_pte_add_result(const pph_pte_call *call,
                                             const pph_id *inputs,
                                             uint32_t count, pph_node **node);
 
-/* Imports of operators. (import_math.c, import_move.c) */
+/* A constant scalar. */
+PPH_NODISCARD pph_status pph_pte_add_float(const pph_pte_call *call,
+                                           float number, pph_id *id);
+
+/* Imports of operators. (import_math.c, import_move.c, import_norm.c) */
+pph_status pph_pte_import_layer_norm(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_group_norm(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_softmax(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_copy(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_unary(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_binary(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_scaled(pph_pte_call *call, pph_node_kind kind);

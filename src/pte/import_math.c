@@ -36,13 +36,6 @@ pph_status pph_pte_import_scaled(pph_pte_call *call, pph_node_kind kind) {
   return pph_pte_import_binary(call, kind);
 }
 
-static pph_status add_float(const pph_pte_call *call, float number,
-                            pph_id *id) {
-  pph_tensor tensor = {.type = PPH_F32, .data = &number};
-  return pph_graph_add_constant(call->import->graph, NULL, &tensor, id,
-                                call->import->error);
-}
-
 pph_status pph_pte_import_clamp(pph_pte_call *call, pph_node_kind kind) {
   pph_id inputs[3] = {PPH_NO_VALUE, PPH_NO_VALUE, PPH_NO_VALUE};
   pph_node *node;
@@ -52,7 +45,7 @@ pph_status pph_pte_import_clamp(pph_pte_call *call, pph_node_kind kind) {
     if (pph_pte_arg_is_null(call, i))
       continue;
     PPH_TRY(pph_pte_arg_float(call, i, &bound));
-    PPH_TRY(add_float(call, bound, &inputs[i]));
+    PPH_TRY(pph_pte_add_float(call, bound, &inputs[i]));
   }
   return pph_pte_add_result(call, kind, inputs, 3, &node);
 }
@@ -207,4 +200,16 @@ pph_status pph_pte_import_nearest(pph_pte_call *call, pph_node_kind kind) {
   return pph_node_set_text(graph, node,
                            PPH_ATTR_COORDINATE_TRANSFORMATION_MODE,
                            "asymmetric", error);
+}
+
+pph_status pph_pte_import_softmax(pph_pte_call *call, pph_node_kind kind) {
+  pph_id input;
+  int64_t axis;
+  pph_node *node;
+  PPH_TRY(pph_pte_arg_tensor(call, 0, &input));
+  PPH_TRY(pph_pte_arg_int(call, 1, &axis));
+  PPH_TRY(pph_pte_find_axis(call, pph_pte_arg_rank(call, 0), &axis));
+  PPH_TRY(pph_pte_add_result(call, kind, &input, 1, &node));
+  return pph_node_set_int(call->import->graph, node, PPH_ATTR_AXIS, axis,
+                          call->import->error);
 }

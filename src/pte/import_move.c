@@ -170,3 +170,20 @@ pph_status pph_pte_import_embedding(pph_pte_call *call, pph_node_kind kind) {
   PPH_TRY(pph_pte_arg_tensor(call, 1, &inputs[1]));
   return pph_pte_add_result(call, kind, inputs, 2, &node);
 }
+
+/* A copy in another order in memory, which means nothing here, or of another
+   type: that of the result. */
+pph_status pph_pte_import_copy(pph_pte_call *call, pph_node_kind kind) {
+  const pph_pte_importer *import = call->import;
+  const pph_flat_choice *to = &import->plan->values.at[call->result].val;
+  pph_id input;
+  pph_node *node;
+  PPH_TRY(pph_pte_arg_tensor(call, 0, &input));
+  if (to->type != PPH_PTE_TENSOR)
+    return pph_pte_call_fail(call, PPH_BAD_MODEL, "has no tensor as result");
+  const pph_pte_tensor *tensor = to->value;
+  PPH_TRY(pph_pte_add_result(call, kind, &input, 1, &node));
+  return pph_node_set_int(import->graph, node, PPH_ATTR_TO,
+                          pph_scalar_type_find(tensor->scalar_type)->type,
+                          import->error);
+}
