@@ -33,9 +33,10 @@ typedef struct place {
 size_t pph_flat_kind_size(pph_flat_kind kind) {
   static const uint8_t sizes[] = {
       [PPH_FLAT_U8] = 1,   [PPH_FLAT_I8] = 1,    [PPH_FLAT_I16] = 2,
-      [PPH_FLAT_I32] = 4,  [PPH_FLAT_U32] = 4,   [PPH_FLAT_I64] = 8,
-      [PPH_FLAT_U64] = 8,  [PPH_FLAT_F32] = 4,   [PPH_FLAT_F64] = 8,
-      [PPH_FLAT_TEXT] = 4, [PPH_FLAT_TABLE] = 4, [PPH_FLAT_UNION] = 4};
+      [PPH_FLAT_U16] = 2,  [PPH_FLAT_I32] = 4,  [PPH_FLAT_U32] = 4,
+      [PPH_FLAT_I64] = 8,  [PPH_FLAT_U64] = 8,  [PPH_FLAT_F32] = 4,
+      [PPH_FLAT_F64] = 8,  [PPH_FLAT_TEXT] = 4, [PPH_FLAT_TABLE] = 4,
+      [PPH_FLAT_UNION] = 4};
   return sizes[kind];
 }
 
