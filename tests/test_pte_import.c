@@ -329,19 +329,33 @@ static void test_shared_programs(void **state) {
   static const struct {
     const char *name;
     int steps;
-  } rows[] = {{"portable_ct2d", 1}, {"portable_ct2d_all", 1},
-              {"portable_ct1d", 1}, {"portable_nearest_conv", 1},
-              {"dyn_portable_ct2d", 3}, {"portable_view", 2}};
+    const char *constants;
+  } rows[] = {{"portable_ct2d", 1, NULL},
+              {"portable_ct2d_all", 1, NULL},
+              {"portable_ct1d", 1, NULL},
+              {"portable_nearest_conv", 1, NULL},
+              {"dyn_portable_ct2d", 3, NULL},
+              {"portable_view", 2, NULL},
+              {"ext_portable", 1, "pte/real/ext_portable.ptd"}};
   static const char *const steps[] = {"", ".s1", ".s2"};
   if (!test_shared_path("pte/real"))
     skip();
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    char path[256];
+    char path[256], constants[2048];
+    const char *const list[] = {constants};
+    pph_model_options options;
     pph_model *model;
     pph_error error = {0};
+    pph_model_options_init(&options);
+    options.constants = list;
+    options.constant_count = rows[i].constants != NULL;
+    if (rows[i].constants)
+      snprintf(constants, sizeof constants, "%s",
+               test_shared_path(rows[i].constants));
     snprintf(path, sizeof path, "pte/real/%s.pte", rows[i].name);
     test_assert_ok(
-        pph_model_load(test_shared_path(path), NULL, &model, &error), &error);
+        pph_model_load(test_shared_path(path), &options, &model, &error),
+        &error);
     for (int k = 0; k < rows[i].steps; k++) {
       pph_tensor input, expected;
       load_npy(rows[i].name, steps[k], "in0", &input);

@@ -161,6 +161,8 @@ static int bench_file(const tool_options *options) {
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
+  model_options.constants = options->constants.texts;
+  model_options.constant_count = options->constants.count;
   if (pph_model_load(options->arguments[0], &model_options, &model, &error) !=
       PPH_OK)
     return tool_fail_model(options->arguments[0], &error);

@@ -43,6 +43,8 @@ static pph_status open_side(const tool_options *options, bool is_second,
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
+  model_options.constants = options->constants.texts;
+  model_options.constant_count = options->constants.count;
   pph_status status =
       pph_model_load(path, &model_options, &one->model, error);
   if (status != PPH_OK) {

@@ -211,6 +211,8 @@ static pph_status load_job(job *work, pph_error *error) {
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
+  model_options.constants = options->constants.texts;
+  model_options.constant_count = options->constants.count;
   PPH_TRY(check_output_name(options, error));
   pph_status status = pph_model_load(options->arguments[0], &model_options,
                                      &work->model, error);

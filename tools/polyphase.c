@@ -5,7 +5,8 @@
 #include "options.h"
 
 #define SESSION_OPTIONS                                                        \
-  " json threads engine accuracy cpu polyphase no-optimize dump max-memory "
+  " json threads engine accuracy cpu polyphase no-optimize dump max-memory "   \
+  "constants "
 
 static const tool_command commands[] = {
     {"run", "MODEL [PICTURE] [-o FILE] [--input NAME=FILE.npy]...",

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "json.h"
 #include "pte/warnings.h"
+#include "runtime/constant_files.h"
 #include "runtime/loaded_model.h"
 
 /* Everything is printed through JSON calls or as lines, side by side, so that
@@ -309,23 +310,36 @@ static void print_container(printer *p) {
     json_end_object(&p->json);
 }
 
+static pph_status open_and_print(const tool_options *options,
+                                 const pph_pte_source *source,
+                                 const pph_constant_files *files,
+                                 pph_heap *heap, pph_error *error) {
+  printer p = {.is_json = options->json};
+  pph_pte *pte;
+  PPH_TRY(pph_pte_open(source, files->sources, files->count, heap, &pte,
+                       error));
+  p.pte = pte;
+  json_init(&p.json, stdout);
+  print_container(&p);
+  pph_pte_close(pte);
+  return PPH_OK;
+}
+
 pph_status pte_info_print(const tool_options *options, pph_error *error) {
   pph_heap heap;
   void *bytes;
   size_t length;
-  pph_pte *pte;
-  const char *path = options->arguments[0];
+  pph_constant_files files;
   pph_heap_init(&heap, NULL, options->limits.heap_bytes);
-  PPH_TRY(pph_file_read(path, &options->limits, &heap, &bytes, &length,
-                        error));
+  PPH_TRY(pph_file_read(options->arguments[0], &options->limits, &heap, &bytes,
+                        &length, error));
+  pph_status status = pph_constant_files_read(
+      options->constants.texts, options->constants.count, &options->limits,
+      &heap, &files, error);
   pph_pte_source source = {"", {bytes, length}};
-  pph_status status = pph_pte_open(&source, NULL, 0, &heap, &pte, error);
-  if (status == PPH_OK) {
-    printer p = {.pte = pte, .is_json = options->json};
-    json_init(&p.json, stdout);
-    print_container(&p);
-  }
-  pph_pte_close(pte);
+  if (status == PPH_OK)
+    status = open_and_print(options, &source, &files, &heap, error);
+  pph_constant_files_clear(&files);
   pph_heap_release(&heap, bytes);
   return status;
 }

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "onnx/onnx.h"
 #include "pte/import_plan.h"
+#include "runtime/constant_files.h"
 #include "runtime/loaded_model.h"
 
 static pph_status read_open_file(FILE *file, const char *path,
@@ -65,6 +66,7 @@ static pph_status read_open_file(FILE *file, const char *path,
 /* Importers by what the file starts with; the last takes everything, because
    protobuf has no magic. */
 static pph_status import_onnx(pph_model *model, const char *folder,
+                              const pph_model_options *options,
                               pph_error *error) {
   return pph_onnx_import(model->bytes, model->length, folder, &model->limits,
                          &model->graph, error);
@@ -83,13 +85,31 @@ static pph_status import_method(pph_model *model, const pph_pte *pte,
   return pph_pte_import(pte, plan, &model->graph, error);
 }
 
-static pph_status import_pte(pph_model *model, const char *folder,
-                             pph_error *error) {
+static pph_status import_with(pph_model *model,
+                              const pph_constant_files *files,
+                              pph_error *error) {
   pph_pte_source source = {"", {model->bytes, model->length}};
   pph_pte *pte;
-  PPH_TRY(pph_pte_open(&source, NULL, 0, &model->heap, &pte, error));
+  PPH_TRY(pph_pte_open(&source, files->sources, files->count, &model->heap,
+                       &pte, error));
   pph_status status = import_method(model, pte, error);
   pph_pte_close(pte);
+  return status;
+}
+
+/* The graph copies constants, so the .ptd files' bytes are needed no longer
+   than this. */
+static pph_status import_pte(pph_model *model, const char *folder,
+                             const pph_model_options *options,
+                             pph_error *error) {
+  pph_constant_files files;
+  pph_status status = pph_constant_files_read(
+      options ? options->constants : NULL,
+      options ? options->constant_count : 0, &model->limits, &model->heap,
+      &files, error);
+  if (status == PPH_OK)
+    status = import_with(model, &files, error);
+  pph_constant_files_clear(&files);
   return status;
 }
 
@@ -97,7 +117,7 @@ static const struct {
   const char *magic;
   size_t offset;
   pph_status (*import)(pph_model *model, const char *folder,
-                       pph_error *error);
+                       const pph_model_options *options, pph_error *error);
 } importers[] = {
     {"ET12", 4, import_pte},
     {"BP08", 4, import_pte},
@@ -106,13 +126,14 @@ static const struct {
 };
 
 pph_status pph_loaded_model_import(pph_model *model, const char *folder,
+                                   const pph_model_options *options,
                                    pph_error *error) {
   const char *bytes = model->bytes;
   for (size_t i = 0; i < sizeof importers / sizeof *importers; i++) {
     size_t magic = strlen(importers[i].magic);
     if (importers[i].offset + magic <= model->length &&
         memcmp(bytes + importers[i].offset, importers[i].magic, magic) == 0)
-      return importers[i].import(model, folder, error);
+      return importers[i].import(model, folder, options, error);
   }
   return PPH_BAD_MODEL; /* not reached: the last row takes everything */
 }
