@@ -1,5 +1,6 @@
 /* polyphase info */
 #include "model_inputs.h"
+#include "pte_info.h"
 #include "report.h"
 
 static pph_status plan_and_print(const tool_options *options,
@@ -20,6 +21,10 @@ static pph_status plan_and_print(const tool_options *options,
 
 int cmd_info(const tool_options *options) {
   pph_error error = {0};
+  if (pte_info_is_container(options->arguments[0]))
+    return pte_info_print(options, &error) == PPH_OK
+               ? EXIT_DONE
+               : tool_fail_model(options->arguments[0], &error);
   pph_model *model;
   if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
     return tool_fail_model(options->arguments[0], &error);

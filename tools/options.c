@@ -107,6 +107,12 @@ static bool apply_output(tool_options *options, const char *value) {
   return value[0] != 0;
 }
 
+static bool apply_constants(tool_options *options, const char *path) {
+  if (options->constants.count == MAX_PAIRS)
+    return false;
+  options->constants.texts[options->constants.count++] = path;
+  return true;
+}
 static bool apply_output_dir(tool_options *options, const char *value) {
   options->output_dir = value;
   return value[0] != 0;
@@ -219,6 +225,8 @@ static const struct {
      "an input's shape where no file is given (unknown sizes: 64)"},
     {"output", "FILE", 'o', apply_output,
      "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
+    {"constants", "FILE.ptd", 0, apply_constants,
+     "constants that a .pte keeps in another file; may be repeated"},
     {"output-dir", "DIR", 0, apply_output_dir,
      "a folder, made if need be, that gets OUTPUTNAME.npy of every output"},
     {"scale", "S", 0, apply_scale,
@@ -400,6 +408,8 @@ pph_status tool_load_model(const tool_options *options, const char *path,
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
+  model_options.constants = options->constants.texts;
+  model_options.constant_count = options->constants.count;
   return pph_model_load(path, &model_options, model, error);
 }
 

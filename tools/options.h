@@ -39,6 +39,7 @@ typedef struct tool_options {
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
+  option_pairs constants; /* --constants FILE.ptd */
   const char *output, *output_dir, *op;
   picture_range range;
   double seconds;   /* bench: time to spend per candidate */

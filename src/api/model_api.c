@@ -36,10 +36,11 @@ static pph_status make_model(const pph_model_options *options,
 
 /* Takes the model over, whatever the outcome. */
 static pph_status finish_load(pph_model *made, const char *folder,
+                              const pph_model_options *options,
                               pph_status status, pph_model **model,
                               pph_error *error) {
   if (status == PPH_OK)
-    status = pph_loaded_model_import(made, folder, error);
+    status = pph_loaded_model_import(made, folder, options, error);
   if (status != PPH_OK) {
     pph_model_destroy(made);
     return status;
@@ -73,7 +74,7 @@ pph_status pph_model_load(const char *path, const pph_model_options *options,
   if (status == PPH_OK)
     status = pph_file_read(path, &made->limits, &made->heap, &made->bytes,
                            &made->length, error);
-  return finish_load(made, folder, status, model, error);
+  return finish_load(made, folder, options, status, model, error);
 }
 
 pph_status pph_model_load_bytes(const void *bytes, size_t length,
@@ -93,7 +94,7 @@ pph_status pph_model_load_bytes(const void *bytes, size_t length,
   else if (length)
     memcpy(made->bytes, bytes, length);
   made->length = length;
-  return finish_load(made, folder, status, model, error);
+  return finish_load(made, folder, options, status, model, error);
 }
 
 void pph_model_destroy(pph_model *model) {

@@ -31,6 +31,7 @@
     uint32_t count;                                                            \
   } name;
 #define PPH_VECTOR_U8(slot, name, flags) PPH_SPAN_OF(const uint8_t, name)
+#define PPH_VECTOR_U16(slot, name, flags) PPH_SPAN_OF(const uint16_t, name)
 #define PPH_VECTOR_I32(slot, name, flags) PPH_SPAN_OF(const int32_t, name)
 #define PPH_VECTOR_U32(slot, name, flags) PPH_SPAN_OF(const uint32_t, name)
 #define PPH_VECTOR_I64(slot, name, flags) PPH_SPAN_OF(const int64_t, name)

@@ -15,6 +15,7 @@
 #undef PPH_SCALAR_F64
 #undef PPH_TEXT
 #undef PPH_VECTOR_U8
+#undef PPH_VECTOR_U16
 #undef PPH_VECTOR_I32
 #undef PPH_VECTOR_U32
 #undef PPH_VECTOR_I64
@@ -75,6 +76,8 @@
   PPH_PLAIN(slot, name, (flags) | PPH_FLAT_VECTOR, kind)
 #define PPH_VECTOR_U8(slot, name, flags)                                       \
   PPH_SPAN(slot, name, flags, PPH_FLAT_U8)
+#define PPH_VECTOR_U16(slot, name, flags)                                      \
+  PPH_SPAN(slot, name, flags, PPH_FLAT_U16)
 #define PPH_VECTOR_I32(slot, name, flags)                                      \
   PPH_SPAN(slot, name, flags, PPH_FLAT_I32)
 #define PPH_VECTOR_U32(slot, name, flags)                                      \

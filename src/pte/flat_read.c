@@ -7,15 +7,11 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "pte/flat_path.h"
 
-/* DEPTH: more than any schema nests. BUDGET: bytes of structs per byte of the
-   file; an absent field still takes its place in the struct. */
-enum { DEPTH = 16, BUDGET_PER_BYTE = 64, BUDGET_BASE = 1 << 20 };
-
-typedef struct step {
-  const char *name;
-  int64_t index; /* in a vector; -1: none */
-} step;
+/* Bytes of structs per byte of the file: an absent field still takes its place
+   in the struct. */
+enum { BUDGET_PER_BYTE = 64, BUDGET_BASE = 1 << 20 };
 
 typedef struct reader {
   const uint8_t *bytes;
@@ -24,8 +20,7 @@ typedef struct reader {
   pph_arena *arena;
   pph_flat_unknown *unknown;
   pph_error *error;
-  step path[DEPTH];
-  uint32_t depth;
+  pph_flat_path path;
 } reader;
 
 /* A table whose vtable lies inside the file. */
@@ -38,9 +33,10 @@ typedef struct place {
 size_t pph_flat_kind_size(pph_flat_kind kind) {
   static const uint8_t sizes[] = {
       [PPH_FLAT_U8] = 1,   [PPH_FLAT_I8] = 1,    [PPH_FLAT_I16] = 2,
-      [PPH_FLAT_I32] = 4,  [PPH_FLAT_U32] = 4,   [PPH_FLAT_I64] = 8,
-      [PPH_FLAT_U64] = 8,  [PPH_FLAT_F32] = 4,   [PPH_FLAT_F64] = 8,
-      [PPH_FLAT_TEXT] = 4, [PPH_FLAT_TABLE] = 4, [PPH_FLAT_UNION] = 4};
+      [PPH_FLAT_U16] = 2,  [PPH_FLAT_I32] = 4,  [PPH_FLAT_U32] = 4,
+      [PPH_FLAT_I64] = 8,  [PPH_FLAT_U64] = 8,  [PPH_FLAT_F32] = 4,
+      [PPH_FLAT_F64] = 8,  [PPH_FLAT_TEXT] = 4, [PPH_FLAT_TABLE] = 4,
+      [PPH_FLAT_UNION] = 4};
   return sizes[kind];
 }
 
@@ -74,16 +70,7 @@ static bool inside(const reader *r, size_t at, size_t size) {
 
 static pph_status fail(reader *r, pph_status status, const char *message) {
   char where[sizeof r->error->where];
-  size_t used = 0;
-  where[0] = 0;
-  for (uint32_t i = 0; i < r->depth && used < sizeof where; i++) {
-    const step *s = &r->path[i];
-    used += (size_t)snprintf(where + used, sizeof where - used, "%s%s",
-                             i ? "." : "", s->name);
-    if (s->index >= 0 && used < sizeof where)
-      used += (size_t)snprintf(where + used, sizeof where - used,
-                               "[%" PRId64 "]", s->index);
-  }
+  pph_flat_path_text(&r->path, where, sizeof where);
   return pph_fail(r->error, status, where, "%s", message);
 }
 
@@ -95,10 +82,6 @@ static pph_status fail_inside(reader *r, const char *what, size_t at,
            "the flatbuffer",
            what, at, found, r->length);
   return fail(r, PPH_BAD_MODEL, text);
-}
-
-static void push(reader *r, const char *name) {
-  r->path[r->depth++] = (step){name, -1};
 }
 
 static void note_unknown(reader *r, const char *table, uint32_t number) {
@@ -188,7 +171,7 @@ static pph_status read_elements(reader *r, const pph_flat_field *field,
   const pph_flat_table *schema = field->table();
   for (uint32_t i = 0; i < count; i++) {
     size_t target;
-    r->path[r->depth - 1].index = i;
+    pph_flat_path_index(&r->path, i);
     PPH_TRY(follow(r, at + 4 * (size_t)i, &target));
     PPH_TRY(read_table(r, schema, target, out + i * schema->size));
   }
@@ -287,9 +270,9 @@ static pph_status read_fields(reader *r, const pph_flat_table *schema,
   uint32_t known = 0;
   for (uint32_t i = 0; i < schema->field_count; i++) {
     const pph_flat_field *field = &schema->fields[i];
-    push(r, field->name);
+    pph_flat_path_push(&r->path, field->name);
     PPH_TRY(read_field(r, field, table, (char *)out + field->offset));
-    r->depth--;
+    pph_flat_path_pop(&r->path);
     known = field->slot + (field->kind == PPH_FLAT_UNION ? 2u : 1u);
   }
   for (uint32_t slot = known; slot < table->slots; slot++)
@@ -309,7 +292,7 @@ pph_status pph_flat_read(const void *bytes, size_t length,
   if (!pph_checked_mul(length, BUDGET_PER_BYTE, &r.budget) ||
       !pph_checked_add(r.budget, BUDGET_BASE, &r.budget))
     r.budget = SIZE_MAX;
-  push(&r, table->name);
+  pph_flat_path_push(&r.path, table->name);
   if (length < 8)
     return fail(&r, PPH_BAD_MODEL, "a flatbuffer has at least 8 bytes");
   size_t target;

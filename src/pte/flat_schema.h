@@ -12,6 +12,7 @@ typedef enum pph_flat_kind {
   PPH_FLAT_U8, /* also bool */
   PPH_FLAT_I8,
   PPH_FLAT_I16,
+  PPH_FLAT_U16,
   PPH_FLAT_I32,
   PPH_FLAT_U32,
   PPH_FLAT_I64,

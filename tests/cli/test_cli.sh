@@ -62,6 +62,21 @@ said err "polyphase: bad model or file: $work/garbage.onnx: "
 expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
   "$source/examples/upscale/sample.png"
 
+seeds=$source/fuzz/corpus/fuzz_pte
+expect 0 "info of a program" "$polyphase" info "$seeds/program.pte"
+said out "operator aten::add.out, 1 call"
+said out "delegate OtherBackend, 1 call, 23 bytes"
+said out "state: 2, 32 bytes"
+said out "warning: method again: value 1 needs the constant \"scale\""
+expect 0 "info with constants" "$polyphase" info "$seeds/program.pte" \
+  --constants "$seeds/constants.ptd"
+grep -q warning "$work/out" && fail "a constant that is there is missed"
+expect 0 "info of a bundle" "$polyphase" info "$seeds/bundle.bpte" --json
+said out '"tests": [1]'
+expect 0 "info of constants" "$polyphase" info "$seeds/constants.ptd"
+said out "named data scale, segment 0, 16 bytes"
+expect 4 "run of a delegate" "$polyphase" run "$seeds/program.pte"
+said err "delegate OneBackend"
 expect 0 "info" "$polyphase" info "$model"
 said out "inputs  picture  f32 [1,3,height,width]"
 said out "up"
