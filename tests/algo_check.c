@@ -186,16 +186,31 @@ static double find_error(const checked_case *check, pph_cpu cpu) {
   return most;
 }
 
-double algo_error(const pph_algo *algo, const algo_case *test) {
-  checked_case check = {.algo = algo, .test = test};
+static double find_errors(const checked_case *check) {
   double most = -1;
-  start(&check, ALGO_NORMAL);
   for (pph_cpu cpu = PPH_CPU_SCALAR; cpu <= PPH_CPU_NEON; cpu++)
     if (pph_cpu_choose(cpu) == cpu &&
-        is_supported(&check, cpu, PPH_ACCURACY_NORMAL)) {
-      double error = find_error(&check, cpu);
+        is_supported(check, cpu, PPH_ACCURACY_NORMAL)) {
+      double error = find_error(check, cpu);
       most = error <= most ? most : error;
     }
+  return most;
+}
+
+double algo_error(const pph_algo *algo, const algo_case *test) {
+  checked_case check = {.algo = algo, .test = test};
+  start(&check, ALGO_NORMAL);
+  double most = find_errors(&check);
+  finish(&check);
+  return most;
+}
+
+double algo_error_uneven(const pph_algo *algo, const algo_case *test,
+                         int64_t inputs) {
+  checked_case check = {.algo = algo, .test = test};
+  start(&check, ALGO_SPIKES);
+  algo_data_widen(&check.data[0], inputs, check.results);
+  double most = find_errors(&check);
   finish(&check);
   return most;
 }

@@ -29,4 +29,10 @@ bool algo_check_integers(const pph_algo *algo, const algo_case *test);
    problem. */
 double algo_error(const pph_algo *algo, const algo_case *test);
 
+/* The same on few large pixels among tiny ones and zeros, where sum |x||w| is
+   the largest within reach of a tile that reads `inputs` along an axis
+   (pph_accuracy). */
+double algo_error_uneven(const pph_algo *algo, const algo_case *test,
+                         int64_t inputs);
+
 #endif

@@ -20,9 +20,11 @@ static const pph_algo *const rows[] = {
     &pph_algo_filtered_c3, &pph_algo_filtered_c4, &pph_algo_filtered_z2,
     &pph_algo_filtered_z4};
 enum { ROWS = sizeof rows / sizeof *rows };
+/* Inputs that a tile reads along an axis. */
+static const int64_t windows[ROWS] = {3, 4, 5, 6, 8, 4, 5, 6, 4, 6};
 
-/* E of every row, printed with PPH_SHOW_ERRORS=1. */
-static double most[ROWS];
+/* E of every row, printed with PPH_SHOW_ERRORS=1; on uneven data. */
+static double most[ROWS], most_uneven[ROWS];
 
 static size_t check_rows(const algo_case *test) {
   size_t supported = 0;
@@ -126,6 +128,36 @@ static void test_edges(void **state) {
           check_rows(&(algo_case){.problem = problems[i], .seed = seed}) > 0);
 }
 
+/* One bright pixel beside zeros: roundings of it reach all outputs of a tile,
+   whose own sums may be nothing. */
+static void test_uneven(void **state) {
+  static const char *const problems[] = {
+      "f32 n1 g1 ci64 co48 i14x15 k4x4 s2x2 d1x1 p1,1,1,1",
+      "f32 n1 g1 ci32 co24 i13x12 k3x3 s2x2 d1x1 p1,1,1,1 op1x1",
+      "f32 n1 g1 ci64 co24 i9x12 k5x5 s2x2 d1x1 p2,2,2,2 op1x1",
+      "f32 n1 g1 ci64 co24 i1x90 k1x8 s1x4 d1x1 p0,2,0,2",
+      "f32 n1 g1 ci40 co24 i90x1 k4x1 s2x1 d1x1 p1,0,1,0",
+      "conv f32 n1 g1 ci32 co40 i21x20 k3x3 s1x1 d1x1 p1,1,1,1",
+      "conv f32 n1 g1 ci64 co24 i21x20 k3x3 s1x1 d1x1 p1,1,1,1",
+      "conv f32 n1 g1 ci48 co40 i1x120 k1x3 s1x1 d1x1 p0,1,0,1",
+      "conv f32 n1 g1 ci64 co24 i20x19 k2x2 s1x1 d1x1 p0,0,1,1"};
+  bool held[ROWS] = {false};
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+    for (uint32_t seed = 1; seed <= test_rounds(3); seed++)
+      for (size_t j = 0; j < ROWS; j++) {
+        algo_case test = {.problem = problems[i], .bias = true, .seed = seed};
+        double error = algo_error_uneven(rows[j], &test, windows[j]);
+        if (!(error <= rows[j]->error_bound))
+          fail_msg("%s: %s, seed %u: E is %.3g, at most %.3g", rows[j]->name,
+                   test.problem, seed, error, rows[j]->error_bound);
+        held[j] = held[j] || error > 0;
+        most_uneven[j] = error > most_uneven[j] ? error : most_uneven[j];
+      }
+  for (size_t j = 0; j < ROWS; j++)
+    if (!held[j])
+      fail_msg("%s: no problem is for it", rows[j]->name);
+}
+
 static void test_integers(void **state) {
   static const char *const problems[] = {
       "f32 n1 g1 ci64 co40 i9x10 k4x4 s2x2 d1x1 p1,1,1,1",
@@ -143,13 +175,15 @@ static void test_integers(void **state) {
 
 static void test_show(void **state) {
   for (size_t i = 0; getenv("PPH_SHOW_ERRORS") && i < ROWS; i++)
-    printf("%s: E %.2f\n", rows[i]->name, most[i]);
+    printf("%s: E %.2f, on uneven data %.2f\n", rows[i]->name, most[i],
+           most_uneven[i]);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shapes), cmocka_unit_test(test_any),
-      cmocka_unit_test(test_edges), cmocka_unit_test(test_integers),
+      cmocka_unit_test(test_edges), cmocka_unit_test(test_uneven),
+      cmocka_unit_test(test_integers),
       cmocka_unit_test(test_show)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,7 +208,8 @@ static const struct {
     {"accuracy", "exact|high|normal", 0, apply_accuracy,
      "how accurate results must be: exact is direct algorithms only, with\n"
      "one order of summation; high allows E up to 4, as direct sums have;\n"
-     "normal, the default, up to 24 (E: error / (2^-23 * sum |x||w|))"},
+     "normal, the default, up to 24 (E: error / (2^-23 * sum |x||w|), the\n"
+     "largest such sum within 8 input positions where tiles are filtered)"},
     {"cpu", "best|scalar|avx2|avx512|neon", 0, apply_cpu,
      "turns our own kernels down to those instructions, or to the best below\n"
      "them that the processor has (default best); XNNPACK chooses its own"},
