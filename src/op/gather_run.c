@@ -32,8 +32,17 @@ typedef struct gather_product {
   const float *ahead; /* what the tile is to fetch; NULL: nothing */
   size_t ahead_step;  /* floats of it per step of the depth */
   float *sums; /* room for one tile */
-  pph_epilogue epilogue;
 } gather_product;
+
+/* Made anew for each tile: a copy of what was just written field by field would
+   wait until all stores before it, the last tile's sums, are done. */
+static pph_epilogue make_epilogue(const gather_product *product) {
+  const pph_conv_spec *spec = product->job->spec;
+  return (pph_epilogue){.bias = product->panel->bias,
+                        .slopes = product->panel->slopes,
+                        .low = spec->low,
+                        .high = spec->high};
+}
 
 /* The output element (row 0 of the tile, first column), which may lie left of
    the output's row: an index, not yet a pointer. */
@@ -98,7 +107,7 @@ static void store_row(const gather_product *product, int64_t at, int64_t x,
   /* With one group the columns of neighbouring phases lie together; with
      several there is one phase. */
   int64_t first = at + (pixels == channels ? begin : 0);
-  pph_epilogue epilogue = product->epilogue;
+  pph_epilogue epilogue = make_epilogue(product);
   if (epilogue.bias)
     epilogue.bias += begin;
   if (epilogue.slopes)
@@ -150,7 +159,7 @@ static void store_planes(const gather_product *product) {
                 (int64_t)(panel->column % channels);
     int64_t at = (product->tile.n * p->out_channels + c) * plane + line +
                  begin * view->output_step + phase - view->trim;
-    pph_epilogue epilogue = product->epilogue;
+    pph_epilogue epilogue = make_epilogue(product);
     epilogue.bias = epilogue.bias ? epilogue.bias + done : NULL;
     epilogue.slopes = epilogue.slopes ? epilogue.slopes + done : NULL;
     epilogue.residual =
@@ -172,8 +181,6 @@ static void store_planes(const gather_product *product) {
 
 static void run_product(gather_product *product) {
   const pph_gather_job *job = product->job;
-  product->epilogue.bias = product->panel->bias;
-  product->epilogue.slopes = product->panel->slopes;
   if (job->spec->output_channels_first) {
     store_planes(product);
     return;
@@ -185,7 +192,7 @@ static void run_product(gather_product *product) {
   }
   size_t stride = (size_t)job->plan->axes[PPH_WIDTH].output_step *
                   (size_t)job->spec->problem.out_channels;
-  pph_epilogue epilogue = product->epilogue;
+  pph_epilogue epilogue = make_epilogue(product);
   if (job->tensors->residual) {
     epilogue.residual = job->tensors->residual + at;
     epilogue.residual_stride = stride;
@@ -343,9 +350,7 @@ static void run_part(const pph_gather_job *job, const pph_gather_part *part,
                             .tile = {.n = block.n,
                                      .q = {block.first[PPH_DEPTH]}},
                             .reads = block.reads,
-                            .sums = workspace + job->plan->copy_floats,
-                            .epilogue = {.low = job->spec->low,
-                                         .high = job->spec->high}};
+                            .sums = workspace + job->plan->copy_floats};
   size_t all =
       pph_gather_column_blocks(job->plan, part) * pph_gather_pairs(part);
   size_t end = all * (chunk + 1) / part->chunks;
