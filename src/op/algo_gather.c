@@ -241,9 +241,13 @@ static void release(pph_heap *heap, pph_algo_plan *plan) {
   plan->state = NULL;
 }
 
-/* Whether all that a run touches outgrows the level-2 cache. */
-static bool is_far(const pph_conv_spec *spec, size_t packed) {
+/* Whether all that a run touches outgrows the level-2 cache. Narrow vectors
+   leave it more time, and have fewer loads to spare for fetching. */
+static bool is_far(const pph_conv_spec *spec, const pph_gather_plan *plan,
+                   size_t packed) {
   const pph_problem *p = &spec->problem;
+  if (plan->gemm->lanes < 16)
+    return false;
   double in = (double)(p->batch * p->in_channels);
   double out = (double)(p->batch * p->out_channels);
   for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
@@ -277,7 +281,7 @@ static pph_status fill_plan(const pph_conv_spec *spec, pph_heap *heap,
     return pph_fail_memory(error);
   plan->weight_floats = packed;
   plan->fetch = packed * sizeof(float) > pph_cpu_cache2() / 2;
-  plan->far = is_far(spec, packed);
+  plan->far = is_far(spec, plan, packed);
   for (size_t i = 0; i < plan->part_count; i++) {
     plan->parts[i].panels = count_panels(plan, &plan->parts[i]);
     pph_gather_list_starts(spec, plan, &plan->parts[i]);
