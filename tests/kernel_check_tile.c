@@ -92,6 +92,7 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
                        .places = turned ? targets : NULL,
                        .accumulate = accumulate,
                        .epilogue = plain ? NULL : &epilogue,
+                       .far = kernel_draw(check, 0, 1),
                        .ahead = kernel_draw(check, 0, 1) ? b : NULL,
                        .ahead_step = 5});
   char what[80];

@@ -241,6 +241,34 @@ static void release(pph_heap *heap, pph_algo_plan *plan) {
   plan->state = NULL;
 }
 
+/* Whether all that a run touches outgrows the level-2 cache. Narrow vectors
+   leave it more time, and have fewer loads to spare for fetching. */
+static bool is_far(const pph_conv_spec *spec, const pph_gather_plan *plan,
+                   size_t packed) {
+  const pph_problem *p = &spec->problem;
+  if (plan->gemm->lanes < 16)
+    return false;
+  double in = (double)(p->batch * p->in_channels);
+  double out = (double)(p->batch * p->out_channels);
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
+    in *= (double)p->axes[i].input;
+    out *= (double)p->axes[i].output;
+  }
+  return 4 * (in + out + (double)packed) > (double)pph_cpu_cache2();
+}
+
+/* Panels that stay in cache beside inputs and outputs; where all does, one,
+   which level 1 may hold. */
+static size_t count_panels(const pph_gather_plan *plan,
+                           const pph_gather_part *part) {
+  size_t bytes = part->depth * plan->column_step * sizeof(float);
+  size_t room = pph_cpu_cache2() / PPH_GATHER_PANEL_SHARE;
+  if (!plan->far || plan->fetch || bytes > room)
+    return 1;
+  size_t count = bytes ? room / bytes : PPH_GATHER_PANELS;
+  return count < PPH_GATHER_PANELS ? count : PPH_GATHER_PANELS;
+}
+
 static pph_status fill_plan(const pph_conv_spec *spec, pph_heap *heap,
                             pph_gather_plan *plan, pph_error *error) {
   size_t packed, starts;
@@ -253,7 +281,9 @@ static pph_status fill_plan(const pph_conv_spec *spec, pph_heap *heap,
     return pph_fail_memory(error);
   plan->weight_floats = packed;
   plan->fetch = packed * sizeof(float) > pph_cpu_cache2() / 2;
+  plan->far = is_far(spec, plan, packed);
   for (size_t i = 0; i < plan->part_count; i++) {
+    plan->parts[i].panels = count_panels(plan, &plan->parts[i]);
     pph_gather_list_starts(spec, plan, &plan->parts[i]);
     pack_part(spec, plan, &plan->parts[i]);
   }
