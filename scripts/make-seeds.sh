@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the binary fuzz corpora from fuzz/corpus/fuzz_text.
+# Makes the binary fuzz corpora: from fuzz/corpus/fuzz_text, and the containers
+# that tests/test_container.c builds.
 # usage: scripts/make-seeds.sh BUILD_FOLDER
 set -eu
 build=$1
@@ -11,3 +12,4 @@ for text in "$corpus"/fuzz_text/*.txt; do
   "$build/fuzz/make_seeds" "$text" "$corpus/fuzz_model/$name.bin" $choice
   choice=$(((choice + 1) % 8))
 done
+PPH_WRITE_SEEDS="$corpus/fuzz_pte" "$build/tests/test_container"

@@ -40,6 +40,17 @@ static guarded fill(data_source *source, size_t count, bool wanted) {
   return memory;
 }
 
+/* Pixels of very unlike size beside each other. */
+static void make_spikes(uint32_t state, const algo_data *data) {
+  size_t channels = (size_t)data->spec.problem.in_channels;
+  assert_false(data->spec.input_channels_first);
+  for (size_t i = 0; i < data->input.count; i += channels) {
+    float size = draw(&state, 12) == 0 ? 1024 : draw(&state, 2) ? 0 : 1.0f / 64;
+    for (size_t channel = 0; channel < channels; channel++)
+      data->input.data[i + channel] *= size;
+  }
+}
+
 void algo_data_make(const algo_case *test, algo_values values,
                     guarded_edge edge, algo_data *data) {
   pph_conv_spec *spec = &data->spec;
@@ -69,6 +80,8 @@ void algo_data_make(const algo_case *test, algo_values values,
   data->bias = fill(&source, outs, test->bias);
   data->slopes = fill(&source, outs, test->slopes);
   data->residual = fill(&source, data->outputs, test->residual);
+  if (values == ALGO_SPIKES)
+    make_spikes(test->seed, data);
   spec->weights = data->weights.data;
   spec->bias = data->bias.data;
   spec->slopes = data->slopes.data;
@@ -199,6 +212,39 @@ void algo_data_define(const algo_data *data, algo_result *results) {
   }
 }
 
+/* The largest magnitude less than `reach` away along an axis, whose elements
+   lie `step` apart. */
+static void widen_axis(const algo_data *data, int axis, int64_t reach,
+                       size_t step, const double *from, algo_result *results) {
+  int64_t length = data->spec.problem.axes[axis].output;
+  for (size_t i = 0; i < data->outputs; i++) {
+    int64_t at = (int64_t)(i / step) % length;
+    int64_t first = at < reach ? 0 : at - reach + 1;
+    int64_t last = at + reach < length ? at + reach - 1 : length - 1;
+    const double *line = from + (i - (size_t)at * step);
+    for (int64_t j = first; j <= last; j++)
+      results[i].magnitude =
+          fmax(results[i].magnitude, line[(size_t)j * step]);
+  }
+}
+
+void algo_data_widen(const algo_data *data, int64_t inputs,
+                     algo_result *results) {
+  const pph_problem *p = &data->spec.problem;
+  double *from = malloc((data->outputs + 1) * sizeof *from);
+  assert_non_null(from);
+  size_t step =
+      data->spec.output_channels_first ? 1 : (size_t)p->out_channels;
+  for (int axis = PPH_WIDTH; axis >= PPH_HEIGHT; axis--) {
+    int64_t stride = p->transposed ? p->axes[axis].stride : 1;
+    for (size_t i = 0; i < data->outputs; i++)
+      from[i] = results[i].magnitude;
+    widen_axis(data, axis, inputs * stride, step, from, results);
+    step *= (size_t)p->axes[axis].output;
+  }
+  free(from);
+}
+
 /* Random cases */
 
 /* 1 .. most, small ones more often. */
@@ -251,6 +297,8 @@ static void draw_axes(uint32_t *state, const algo_bounds *bounds,
   print_field(text, size, " op", v, count, OUTPUT_PADDING, 'x');
 }
 
+enum { CHANNELS_FIRST = 3 };
+
 static void set_flags(uint32_t flags, algo_case *test) {
   test->input_channels_first = flags & 1;
   test->output_channels_first = flags & 2;
@@ -287,7 +335,7 @@ algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
              (int)(groups * ins), (int)(groups * outs));
     draw_axes(&state, bounds, transposed, text, size);
     uint32_t flags = draw(&state, 64);
-    set_flags(flags, &test);
+    set_flags(bounds->channels_last ? flags & ~CHANNELS_FIRST : flags, &test);
     pph_problem problem;
     if (pph_problem_parse(text, &problem, NULL) == PPH_OK &&
         problem.axes[0].output > 0 && problem.axes[1].output > 0 &&

@@ -22,17 +22,20 @@ typedef struct algo_bounds {
   int64_t group; /* 0: 1; channels are those of one group */
   int64_t batch, in_channels, out_channels, input, kernel, stride, dilation;
   bool equal; /* as many output channels as input channels */
+  bool channels_last;
 } algo_bounds;
 /* A random case; its problem is written to `text`. */
 algo_case algo_random_case(uint32_t seed, const algo_bounds *bounds, char *text,
                            size_t size);
 
 /* What the values are like: small integers, whose sums are exact; all of one
-   size; normally distributed. */
+   size; normally distributed; so, but few pixels of the input (which must be
+   channels last) are large, the others tiny or zero. */
 typedef enum algo_values {
   ALGO_INTEGERS,
   ALGO_UNIFORM,
-  ALGO_NORMAL
+  ALGO_NORMAL,
+  ALGO_SPIKES
 } algo_values;
 
 typedef struct algo_data {
@@ -54,5 +57,10 @@ typedef struct algo_result {
 
 /* The definition, plain loops: data->outputs results in memory order. */
 void algo_data_define(const algo_data *data, algo_result *results);
+
+/* Makes each magnitude the largest among the outputs of the same image and
+   channel less than inputs * stride apart along height and width. */
+void algo_data_widen(const algo_data *data, int64_t inputs,
+                     algo_result *results);
 
 #endif

@@ -1,6 +1,7 @@
 #include "algo_check.h"
 
 #include <math.h>
+#include <pthreadpool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,7 @@ static const char *describe(const checked_case *check, pph_cpu cpu,
 
 static void start(checked_case *check, algo_values values) {
   for (int edge = 0; edge < 2; edge++)
-    algo_data_make(check->test, values, (guarded_edge)edge,
-                   &check->data[edge]);
+    algo_data_make(check->test, values, (guarded_edge)edge, &check->data[edge]);
   size_t outputs = check->data[0].outputs;
   check->results = malloc((outputs + 1) * sizeof *check->results);
   assert_non_null(check->results);
@@ -49,8 +49,8 @@ static void finish(checked_case *check) {
 }
 
 /* Runs and returns the output. */
-static guarded run(const checked_case *check, pph_cpu cpu, pph_accuracy accuracy,
-                   guarded_edge edge) {
+static guarded run(const checked_case *check, pph_cpu cpu,
+                   pph_accuracy accuracy, guarded_edge edge) {
   const algo_data *data = &check->data[edge];
   const pph_algo *algo = check->algo;
   const char *name = describe(check, cpu, edge);
@@ -70,10 +70,9 @@ static guarded run(const checked_case *check, pph_cpu cpu, pph_accuracy accuracy
   guarded workspace = guarded_make(
       plan.thread_bytes / sizeof(float) * spec.threads, GUARDED_END);
   guarded output = guarded_make(data->outputs, edge);
-  pph_thread_pool *pool = NULL;
+  pph_thread_pool *pool = NULL; /* libpthreadpool's own has no cap */
   if (spec.threads > 1)
-    assert_int_equal(pph_thread_pool_create(spec.threads, &pool, NULL),
-                     PPH_OK);
+    assert_non_null(pool = pthreadpool_create(spec.threads));
   algo->run(&plan, &spec,
             &(pph_conv_tensors){.input = data->input.data,
                                 .residual = data->residual.data,
@@ -105,8 +104,7 @@ static bool is_supported(const checked_case *check, pph_cpu cpu,
 
 static void check_level(const checked_case *check, pph_cpu cpu) {
   for (int edge = 0; edge < 2; edge++) {
-    guarded output =
-        run(check, cpu, PPH_ACCURACY_EXACT, (guarded_edge)edge);
+    guarded output = run(check, cpu, PPH_ACCURACY_EXACT, (guarded_edge)edge);
     for (size_t i = 0; i < output.count; i++)
       if (!is_same(output.data[i], check->results[i].exact))
         fail_msg("%s: element %zu is %.9g, not %.9g",
@@ -138,6 +136,32 @@ bool algo_check(const pph_algo *algo, const algo_case *test) {
          check_levels(algo, test, PPH_CPU_AVX2, PPH_CPU_NEON, ALGO_UNIFORM);
 }
 
+static void check_supported(const pph_algo *algo, const algo_case *test) {
+  if (!algo_check(algo, test))
+    fail_msg("%s: %s, seed %u: not supported", algo->name, test->problem,
+             test->seed);
+}
+
+void algo_check_known(const pph_algo *algo, const char *const *problems,
+                      size_t count, bool channels_last) {
+  for (size_t i = 0; i < count; i++)
+    for (uint32_t order = 0; order < 4; order++) {
+      algo_case test = algo_any_case(problems[i], 4 * (uint32_t)i + order);
+      test.input_channels_first = !channels_last && order & 1;
+      test.output_channels_first = !channels_last && order & 2;
+      check_supported(algo, &test);
+    }
+}
+
+void algo_check_random(const pph_algo *algo, const algo_bounds *bounds,
+                       uint32_t count) {
+  for (uint32_t seed = 1; seed <= count; seed++) {
+    char text[240];
+    algo_case test = algo_random_case(seed, bounds, text, sizeof text);
+    check_supported(algo, &test);
+  }
+}
+
 bool algo_check_integers(const pph_algo *algo, const algo_case *test) {
   return check_levels(algo, test, PPH_CPU_SCALAR, PPH_CPU_NEON, ALGO_INTEGERS);
 }
@@ -162,16 +186,31 @@ static double find_error(const checked_case *check, pph_cpu cpu) {
   return most;
 }
 
-double algo_error(const pph_algo *algo, const algo_case *test) {
-  checked_case check = {.algo = algo, .test = test};
+static double find_errors(const checked_case *check) {
   double most = -1;
-  start(&check, ALGO_NORMAL);
   for (pph_cpu cpu = PPH_CPU_SCALAR; cpu <= PPH_CPU_NEON; cpu++)
     if (pph_cpu_choose(cpu) == cpu &&
-        is_supported(&check, cpu, PPH_ACCURACY_NORMAL)) {
-      double error = find_error(&check, cpu);
+        is_supported(check, cpu, PPH_ACCURACY_NORMAL)) {
+      double error = find_error(check, cpu);
       most = error <= most ? most : error;
     }
+  return most;
+}
+
+double algo_error(const pph_algo *algo, const algo_case *test) {
+  checked_case check = {.algo = algo, .test = test};
+  start(&check, ALGO_NORMAL);
+  double most = find_errors(&check);
+  finish(&check);
+  return most;
+}
+
+double algo_error_uneven(const pph_algo *algo, const algo_case *test,
+                         int64_t inputs) {
+  checked_case check = {.algo = algo, .test = test};
+  start(&check, ALGO_SPIKES);
+  algo_data_widen(&check.data[0], inputs, check.results);
+  double most = find_errors(&check);
   finish(&check);
   return most;
 }

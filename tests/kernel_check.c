@@ -12,7 +12,7 @@ float *kernel_data(kernel_check *check, int slot, size_t count) {
   if (check->edge == GUARDED_END)
     data += KERNEL_FLOATS - count;
   for (size_t i = 0; i < count; i++)
-    data[i] = (float)kernel_draw(check, -1 << 20, 1 << 20) / (1 << 19);
+    data[i] = (float)kernel_draw(check, -(1 << 20), 1 << 20) / (1 << 19);
   return data;
 }
 

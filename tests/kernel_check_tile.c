@@ -9,6 +9,14 @@
 #include "kernel/transpose.h"
 #include "kernel_check.h"
 
+/* For rows at a distance of `stride`. */
+static pph_epilogue draw_epilogue(kernel_check *check, size_t columns,
+                                  size_t stored, size_t stride) {
+  pph_epilogue epilogue = kernel_epilogue(check, columns, stored);
+  epilogue.residual_stride = stride;
+  return epilogue;
+}
+
 /* gemm */
 
 enum { MAX_RUNS = 150 };
@@ -54,18 +62,21 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
   const float *a = kernel_data(check, 0, places.floats);
   const float *b = kernel_data(check, 1, depth * width);
   float *c = kernel_target(check, 2, stored);
-  pph_epilogue epilogue = kernel_epilogue(check, columns, stored);
-  epilogue.residual_stride = stride;
+  pph_epilogue epilogue = draw_epilogue(check, columns, stored, stride);
   bool accumulate = kernel_draw(check, 0, 1), plain = kernel_draw(check, 0, 1);
+  bool turned = kernel_draw(check, 0, 1); /* the last row first */
+  size_t targets[PPH_GEMM_MAX_ROWS];
+  for (size_t i = 0; i < rows; i++)
+    targets[i] = (turned ? rows - 1 - i : i) * stride;
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < columns; j++) {
-      size_t at = i * stride + j;
+      size_t at = targets[i] + j;
       float sum = accumulate ? check->expected[at] : 0;
       for (size_t k = 0; k < depth; k++)
         sum = kernel_fma(check, a[find_value(&places, i, k)],
                          b[k * width + j], sum);
       check->expected[at] =
-          plain ? sum : kernel_finish(&epilogue, sum, j, at);
+          plain ? sum : kernel_finish(&epilogue, sum, j, i * stride + j);
     }
   ((pph_gemm_kernel)check->kernel->run)(
       &(pph_gemm_tile){.rows = rows,
@@ -78,13 +89,16 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
                        .run = places.run,
                        .c = c,
                        .c_stride = stride,
+                       .places = turned ? targets : NULL,
                        .accumulate = accumulate,
                        .epilogue = plain ? NULL : &epilogue,
+                       .far = kernel_draw(check, 0, 1),
                        .ahead = kernel_draw(check, 0, 1) ? b : NULL,
                        .ahead_step = 5});
   char what[80];
   snprintf(what, sizeof what, "%u x %u x %zu, run %zu, accumulate %d, "
-           "epilogue %d", rows, columns, depth, places.run, accumulate, !plain);
+           "epilogue %d, turned %d", rows, columns, depth, places.run,
+           accumulate, !plain, turned);
   kernel_compare(check, c, stored, what);
 }
 
@@ -209,8 +223,7 @@ static void check_block(kernel_check *check, uint32_t rows, size_t columns) {
   const float *sums =
       kernel_data(check, 0, (rows - 1) * sum_stride + columns);
   float *target = kernel_target(check, 1, stored);
-  pph_epilogue epilogue = kernel_epilogue(check, columns, stored);
-  epilogue.residual_stride = stride;
+  pph_epilogue epilogue = draw_epilogue(check, columns, stored, stride);
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < columns; j++) {
       size_t at = i * stride + j * plane;

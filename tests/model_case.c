@@ -6,29 +6,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "graph/eval_rules.h"
 #include "test_support.h"
-
-static double element(const pph_tensor *tensor, size_t i) {
-  const void *data = tensor->data;
-  switch ((int)tensor->type) {
-  case PPH_F32:
-    return (double)((const float *)data)[i];
-  case PPH_F64:
-    return ((const double *)data)[i];
-  case PPH_I64:
-    return (double)((const int64_t *)data)[i];
-  case PPH_I32:
-    return ((const int32_t *)data)[i];
-  case PPH_I8:
-    return ((const int8_t *)data)[i];
-  case PPH_U8:
-  case PPH_BOOL:
-    return ((const uint8_t *)data)[i];
-  default:
-    fail_msg("no comparison for type %s", pph_dtype_name(tensor->type));
-    return 0;
-  }
-}
 
 static const char *way_text(const model_way *way, char *text, size_t size) {
   static const char *const engines[] = {"auto", "native", "xnnpack",
@@ -54,7 +33,8 @@ static void compare(const model_case *one, const char *way, uint32_t index,
   size_t count;
   assert_true(pph_shape_count(&right->shape, &count));
   for (size_t i = 0; i < count; i++) {
-    double x = element(found, i), y = element(right, i);
+    double x = pph_number_real(found, (int64_t)i);
+    double y = pph_number_real(right, (int64_t)i);
     if (isnan(x) && isnan(y))
       continue;
     if (!(x == y || fabs(x - y) <= one->absolute + one->relative * fabs(y)))

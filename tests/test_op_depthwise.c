@@ -26,32 +26,17 @@ static const char *const texts[] = {
     "conv f32 n1 g16 ci16 co16 i3x4x9 k1x3x3 s1x1x1 d1x1x1 p0,1,1,0,1,1",
 };
 
-/* Channels last; everything else as the seed decides. */
-static void check(const char *text, uint32_t seed) {
-  algo_case test = algo_any_case(text, seed);
-  test.input_channels_first = test.output_channels_first = false;
-  if (!algo_check(&pph_algo_depthwise, &test))
-    fail_msg("%s: not supported", text);
-}
-
 static void test_known(void **state) {
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    for (uint32_t seed = 0; seed < 4; seed++)
-      check(texts[i], seed);
+  algo_check_known(&pph_algo_depthwise, texts, sizeof texts / sizeof *texts,
+                   true);
 }
 
 /* Outputs that are stored past the caches. */
 static void test_streamed(void **state) {
-  check("f32 n1 g32 ci32 co32 i90x100 k4x4 s2x2 d1x1 p1,1,1,1 op0x0", 1);
-  check("f32 n1 g40 ci40 co40 i90x100 k3x3 s2x2 d1x1 p1,1,1,1 op0x0",
-        2);
-}
-
-static void check_random(const algo_bounds *bounds, uint32_t count) {
-  for (uint32_t seed = 1; seed <= count; seed++) {
-    char text[240];
-    check(algo_random_case(seed, bounds, text, sizeof text).problem, seed);
-  }
+  static const char *const streamed[] = {
+      "f32 n1 g32 ci32 co32 i90x100 k4x4 s2x2 d1x1 p1,1,1,1 op0x0",
+      "f32 n1 g40 ci40 co40 i90x100 k3x3 s2x2 d1x1 p1,1,1,1 op0x0"};
+  algo_check_known(&pph_algo_depthwise, streamed, 2, true);
 }
 
 static void test_random_problems(void **state) {
@@ -66,10 +51,11 @@ static void test_random_problems(void **state) {
                         .input = 24,
                         .kernel = 7,
                         .stride = 4,
-                        .dilation = 2};
-  check_random(&bounds, 110);
+                        .dilation = 2,
+                        .channels_last = true};
+  algo_check_random(&pph_algo_depthwise, &bounds, 110);
   bounds.axes = 1;
-  check_random(&bounds, 40);
+  algo_check_random(&pph_algo_depthwise, &bounds, 40);
 }
 
 /* Other groups and channels first are left to others. */

@@ -10,23 +10,9 @@
 #include "algo_check.h"
 #include "op/algo_rows.h"
 
-/* All memory orders, with every part of the epilogue. */
-static void check_all(const char *const *problems, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    for (uint32_t flags = 0; flags < 4; flags++) {
-      algo_case test = {.problem = problems[i],
-                        .input_channels_first = flags & 1,
-                        .output_channels_first = flags & 2,
-                        .bias = true,
-                        .residual = true,
-                        .slopes = true,
-                        .clamp = true,
-                        .seed = (uint32_t)i + 1};
-      if (!algo_check(&pph_algo_gather, &test))
-        fail_msg("%s: not supported", problems[i]);
-    }
-}
-#define CHECK(problems) check_all(problems, sizeof problems / sizeof *problems)
+#define CHECK(problems)                                                        \
+  algo_check_known(&pph_algo_gather, problems,                                 \
+                   sizeof problems / sizeof *problems, false)
 
 static void test_lines(void **state) {
   static const char *const problems[] = {
@@ -84,15 +70,6 @@ static void test_large(void **state) {
   CHECK(problems);
 }
 
-static void check_random(const algo_bounds *bounds, uint32_t count) {
-  for (uint32_t seed = 1; seed <= count; seed++) {
-    char text[240];
-    algo_case test = algo_random_case(seed, bounds, text, sizeof text);
-    if (!algo_check(&pph_algo_gather, &test))
-      fail_msg("%s: not supported", text);
-  }
-}
-
 static void test_random(void **state) {
   algo_bounds bounds = {.axes = 1,
                         .transposed = true,
@@ -105,17 +82,17 @@ static void test_random(void **state) {
                         .kernel = 9,
                         .stride = 5,
                         .dilation = 3};
-  check_random(&bounds, 50);
+  algo_check_random(&pph_algo_gather, &bounds, 50);
   bounds.axes = 2;
   bounds.input = 12;
   bounds.kernel = 6;
-  check_random(&bounds, 60);
+  algo_check_random(&pph_algo_gather, &bounds, 60);
   bounds.axes = 3;
   bounds.input = 6;
   bounds.kernel = 4;
   bounds.stride = 3;
   bounds.in_channels = bounds.out_channels = 7;
-  check_random(&bounds, 40);
+  algo_check_random(&pph_algo_gather, &bounds, 40);
 }
 
 int main(void) {

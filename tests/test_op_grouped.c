@@ -22,25 +22,9 @@ static const char *const texts[] = {
     "conv f32 n1 g2 ci8 co80 i5x17 k3x3 s1x1 d2x1 p1,1,1,1",
 };
 
-/* Channels last; everything else as the seed decides. */
-static void check(const char *text, uint32_t seed) {
-  algo_case test = algo_any_case(text, seed);
-  test.input_channels_first = test.output_channels_first = false;
-  if (!algo_check(&pph_algo_grouped, &test))
-    fail_msg("%s: not supported", text);
-}
-
 static void test_known(void **state) {
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    for (uint32_t seed = 0; seed < 4; seed++)
-      check(texts[i], seed);
-}
-
-static void check_random(const algo_bounds *bounds, uint32_t count) {
-  for (uint32_t seed = 1; seed <= count; seed++) {
-    char text[240];
-    check(algo_random_case(seed, bounds, text, sizeof text).problem, seed);
-  }
+  algo_check_known(&pph_algo_grouped, texts, sizeof texts / sizeof *texts,
+                   true);
 }
 
 static void test_random_problems(void **state) {
@@ -54,12 +38,13 @@ static void test_random_problems(void **state) {
                         .input = 24,
                         .kernel = 7,
                         .stride = 4,
-                        .dilation = 2};
-  check_random(&bounds, 110);
+                        .dilation = 2,
+                        .channels_last = true};
+  algo_check_random(&pph_algo_grouped, &bounds, 110);
   bounds.axes = 1;
-  check_random(&bounds, 40);
+  algo_check_random(&pph_algo_grouped, &bounds, 40);
   bounds.equal = true;
-  check_random(&bounds, 40);
+  algo_check_random(&pph_algo_grouped, &bounds, 40);
 }
 
 /* Whichever allocation fails, prepare leaves nothing behind. */

@@ -10,56 +10,49 @@
 #include "algo_check.h"
 #include "op/algo_rows.h"
 
-static void check_random(const algo_bounds *bounds, uint32_t count) {
-  uint32_t supported = 0;
-  for (uint32_t seed = 1; seed <= count; seed++) {
-    char text[200];
-    algo_case test = algo_random_case(seed, bounds, text, sizeof text);
-    supported += algo_check(&pph_algo_narrow, &test);
-  }
-  assert_true(supported == count);
-}
-
 static void test_small(void **state) {
-  check_random(&(algo_bounds){.axes = 2,
-                              .transposed = true,
-                              .ordinary = true,
-                              .batch = 3,
-                              .in_channels = 20,
-                              .out_channels = 13,
-                              .input = 12,
-                              .kernel = 6,
-                              .stride = 4,
-                              .dilation = 3},
-               150);
+  algo_check_random(&pph_algo_narrow,
+                    &(algo_bounds){.axes = 2,
+                                   .transposed = true,
+                                   .ordinary = true,
+                                   .batch = 3,
+                                   .in_channels = 20,
+                                   .out_channels = 13,
+                                   .input = 12,
+                                   .kernel = 6,
+                                   .stride = 4,
+                                   .dilation = 3},
+                    150);
 }
 
 static void test_lines(void **state) {
-  check_random(&(algo_bounds){.axes = 1,
-                              .transposed = true,
-                              .ordinary = true,
-                              .batch = 2,
-                              .in_channels = 40,
-                              .out_channels = 6,
-                              .input = 700,
-                              .kernel = 12,
-                              .stride = 6,
-                              .dilation = 2},
-               8);
+  algo_check_random(&pph_algo_narrow,
+                    &(algo_bounds){.axes = 1,
+                                   .transposed = true,
+                                   .ordinary = true,
+                                   .batch = 2,
+                                   .in_channels = 40,
+                                   .out_channels = 6,
+                                   .input = 700,
+                                   .kernel = 12,
+                                   .stride = 6,
+                                   .dilation = 2},
+                    8);
 }
 
 static void test_pictures(void **state) {
-  check_random(&(algo_bounds){.axes = 2,
-                              .transposed = true,
-                              .ordinary = true,
-                              .batch = 1,
-                              .in_channels = 40,
-                              .out_channels = 3,
-                              .input = 60,
-                              .kernel = 5,
-                              .stride = 2,
-                              .dilation = 1},
-               6);
+  algo_check_random(&pph_algo_narrow,
+                    &(algo_bounds){.axes = 2,
+                                   .transposed = true,
+                                   .ordinary = true,
+                                   .batch = 1,
+                                   .in_channels = 40,
+                                   .out_channels = 3,
+                                   .input = 60,
+                                   .kernel = 5,
+                                   .stride = 2,
+                                   .dilation = 1},
+                    6);
 }
 
 static void test_shapes(void **state) {
@@ -74,14 +67,8 @@ static void test_shapes(void **state) {
       "conv f32 n1 g1 ci5 co3 i3x9x7 k1x3x3 s1x1x1 d1x1x1 p0,1,1,0,1,1",
       "f32 n1 g1 ci3 co2 i1x1 k1x1 s5x5 d1x1 p0,0,0,0 op4x4",
   };
-  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-    for (uint32_t flags = 0; flags < 4; flags++)
-      assert_true(algo_check(&pph_algo_narrow,
-                             &(algo_case){.problem = problems[i],
-                                          .input_channels_first = flags & 1,
-                                          .output_channels_first = flags & 2,
-                                          .bias = true,
-                                          .seed = (uint32_t)i}));
+  algo_check_known(&pph_algo_narrow, problems,
+                   sizeof problems / sizeof *problems, false);
 }
 
 int main(void) {

@@ -148,7 +148,9 @@ static const refusal refusals[] = {
     {"f32 n1 g1 ci1 co1 i4x4 k1x1 s1x1 d1x1 p2,0,2,0", "problem, height",
      "output length is 0, must be at least 1"},
     {"f32 n1 g1 ci1 co1 i4x4 k1x1 s1x1 d1x1 p0,9,0,9", "problem, width",
-     "output length is -14, must be at least 0"},
+     "output length is -14, must be at least 1"},
+    {"f32 n1 g1 ci1 co1 i4x0 k1x1 s1x1 d1x1 p0,0,0,0", "problem, width",
+     "input length is 0, must be at least 1"},
     {"conv f32 n1 g1 ci1 co1" REST " op1x0", "problem", "op is 1, must be 0"},
     {"conv f32 n1 g1 ci1 co1 i2x4 k3x3 s1x1 d1x1 p0,0,0,0", "problem, height",
      "kernel length with dilation is 3"},
@@ -172,6 +174,19 @@ static void test_refusals(void **state) {
   }
 }
 
+static void test_bounds(void **state) {
+  static const char *const texts[] = {
+      "f32 n1 g1 ci1 co1 i4x1099511627776 k1x1 s1x1 d1x1 p0,0,0,0",
+      "conv f32 n1 g1 ci1 co1 i4x1099511627776 k1x1 s1x1 d1x1 p0,0,0,0"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    pph_problem problem;
+    pph_error error = {0};
+    assert_int_equal(pph_problem_parse(texts[i], &problem, &error),
+                     PPH_LIMIT_EXCEEDED);
+    assert_string_equal(error.where, "problem, width");
+  }
+}
+
 /* Any text is refused or accepted, never more than that. */
 static void test_mutations(void **state) {
   test_random r = {test_seed("mutations")};
@@ -184,7 +199,8 @@ static void test_mutations(void **state) {
           "0123456789 x,-nfpkc\xff"[test_random_range(&r, 0, 19)];
     text[sizeof text - 1] = 0;
     pph_status status = pph_problem_parse(text, &problem, NULL);
-    assert_true(status == PPH_OK || status == PPH_INVALID_ARGUMENT);
+    assert_true(status == PPH_OK || status == PPH_INVALID_ARGUMENT ||
+                status == PPH_LIMIT_EXCEEDED);
     if (status == PPH_OK)
       assert_true(pph_problem_flops(&problem) > 0);
   }
@@ -208,7 +224,7 @@ int main(void) {
       cmocka_unit_test(test_defaults_and_cuts),
       cmocka_unit_test(test_negative_pads),
       cmocka_unit_test(test_random_round_trips),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_refusals), cmocka_unit_test(test_bounds),
       cmocka_unit_test(test_mutations),
       cmocka_unit_test(test_flops),
   };

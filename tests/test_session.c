@@ -74,6 +74,9 @@ static void test_limits(void **state) {
   limits.heap_bytes = 100000;
   assert_int_equal(pph_model_load(path, &options, &model, &error),
                    PPH_OUT_OF_MEMORY);
+  limits.heap_bytes = 0; /* no bound */
+  test_assert_ok(pph_model_load(path, &options, &model, &error), &error);
+  pph_model_destroy(model);
 }
 
 static void test_create_misuse(void **state) {

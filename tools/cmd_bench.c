@@ -158,11 +158,7 @@ static pph_status bench_model(const tool_options *options,
 static int bench_file(const tool_options *options) {
   pph_error error = {0};
   pph_model *model;
-  pph_model_options model_options;
-  pph_model_options_init(&model_options);
-  model_options.limits = &options->limits;
-  if (pph_model_load(options->arguments[0], &model_options, &model, &error) !=
-      PPH_OK)
+  if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
     return tool_fail_model(options->arguments[0], &error);
   model_inputs inputs = {0};
   model_run runs[2] = {0};

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "graph/eval_rules.h"
 #include "model_inputs.h"
 #include "report.h"
 
@@ -40,11 +41,7 @@ static pph_status open_side(const tool_options *options, bool is_second,
   const char *path = options->arguments[is_second && !judges];
   pph_session_options session =
       judges ? judge_options(options) : options->session;
-  pph_model_options model_options;
-  pph_model_options_init(&model_options);
-  model_options.limits = &options->limits;
-  pph_status status =
-      pph_model_load(path, &model_options, &one->model, error);
+  pph_status status = tool_load_model(options, path, &one->model, error);
   if (status != PPH_OK) {
     one->failed_path = path;
     return status;
@@ -55,33 +52,6 @@ static pph_status open_side(const tool_options *options, bool is_second,
   return one->outputs ? PPH_OK : pph_fail_memory(error);
 }
 
-/* An element as a double, whatever its type. */
-static double element(const pph_tensor *tensor, size_t index) {
-  switch (tensor->type) {
-  case PPH_F32:
-    return (double)((const float *)tensor->data)[index];
-  case PPH_F64:
-    return ((const double *)tensor->data)[index];
-  case PPH_I64:
-    return (double)((const int64_t *)tensor->data)[index];
-  case PPH_I32:
-    return ((const int32_t *)tensor->data)[index];
-  case PPH_U8:
-  case PPH_BOOL:
-    return ((const uint8_t *)tensor->data)[index];
-  case PPH_I8:
-    return ((const int8_t *)tensor->data)[index];
-  case PPH_U16:
-  case PPH_I16:
-  case PPH_F16:
-  case PPH_U32:
-  case PPH_U64:
-  case PPH_DTYPE_NONE:
-    break;
-  }
-  return (double)NAN;
-}
-
 static void compare_tensors(const tool_options *options, const pph_tensor *a,
                             const pph_tensor *b, report_check *result) {
   size_t count = 0;
@@ -89,7 +59,8 @@ static void compare_tensors(const tool_options *options, const pph_tensor *a,
                        pph_shape_equal(&a->shape, &b->shape) &&
                        pph_shape_count(&a->shape, &count);
   for (size_t i = 0; result->same_shape && i < count; i++) {
-    double x = element(a, i), y = element(b, i);
+    double x = pph_number_real(a, (int64_t)i);
+    double y = pph_number_real(b, (int64_t)i);
     if (isnan(x) && isnan(y))
       continue;
     double distance = x == y ? 0 : fabs(x - y);

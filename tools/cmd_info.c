@@ -1,5 +1,6 @@
 /* polyphase info */
 #include "model_inputs.h"
+#include "pte_info.h"
 #include "report.h"
 
 static pph_status plan_and_print(const tool_options *options,
@@ -20,12 +21,12 @@ static pph_status plan_and_print(const tool_options *options,
 
 int cmd_info(const tool_options *options) {
   pph_error error = {0};
+  if (pte_info_is_container(options->arguments[0]))
+    return pte_info_print(options, &error) == PPH_OK
+               ? EXIT_DONE
+               : tool_fail_model(options->arguments[0], &error);
   pph_model *model;
-  pph_model_options model_options;
-  pph_model_options_init(&model_options);
-  model_options.limits = &options->limits;
-  if (pph_model_load(options->arguments[0], &model_options, &model, &error) !=
-      PPH_OK)
+  if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
     return tool_fail_model(options->arguments[0], &error);
   model_inputs inputs = {0};
   pph_session *session = NULL;

@@ -208,12 +208,9 @@ static void report_written(const job *work) {
 
 static pph_status load_job(job *work, pph_error *error) {
   const tool_options *options = work->options;
-  pph_model_options model_options;
-  pph_model_options_init(&model_options);
-  model_options.limits = &options->limits;
   PPH_TRY(check_output_name(options, error));
-  pph_status status = pph_model_load(options->arguments[0], &model_options,
-                                     &work->model, error);
+  pph_status status =
+      tool_load_model(options, options->arguments[0], &work->model, error);
   if (status != PPH_OK) {
     work->model_failed = true;
     return status;
@@ -237,12 +234,11 @@ static pph_status run_session(job *work, pph_error *error) {
   pph_session_options options = work->options->session;
   options.progress = show_progress;
   options.progress_context = &bar;
-  PPH_TRY(
-      pph_session_create(work->model, &options, &work->session, error));
+  PPH_TRY(pph_session_create(work->model, &options, &work->session, error));
   progress_begin(&bar, "running", 0);
-  pph_status status = pph_session_run(work->session, work->inputs.tensors,
-                                      work->inputs.count, work->outputs,
-                                      work->output_count, error);
+  pph_status status =
+      pph_session_run(work->session, work->inputs.tensors, work->inputs.count,
+                      work->outputs, work->output_count, error);
   progress_end(&bar);
   return status;
 }

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "npy.h"
+#include "random_fill.h"
 
 uint32_t model_inputs_find(const pph_model *model, const char *text,
                            const char **value) {
@@ -89,15 +90,6 @@ static pph_status parse_shape(const char *text, const char *value,
                   PPH_MAX_RANK);
 }
 
-static void fill_random(pph_tensor *tensor, size_t count) {
-  uint32_t seed = 12345;
-  for (size_t i = 0; i < count; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    if (tensor->type == PPH_F32)
-      ((float *)tensor->data)[i] = (float)(seed >> 8) / (1 << 24);
-  }
-}
-
 static pph_status fill_input(const tool_options *options,
                              const pph_model *model, uint32_t index,
                              pph_tensor *tensor, pph_error *error) {
@@ -123,7 +115,8 @@ static pph_status fill_input(const tool_options *options,
   *tensor = (pph_tensor){info.type, shape, calloc(bytes + 1, 1)};
   if (!tensor->data)
     return pph_fail_memory(error);
-  fill_random(tensor, count);
+  if (info.type == PPH_F32)
+    random_fill(tensor->data, count, 0, 12345);
   return PPH_OK;
 }
 

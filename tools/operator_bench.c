@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "operator_native.h"
 #include "progress.h"
+#include "random_fill.h"
 #include "runtime/program.h"
 
 /* The ways to run the operator by XNNPACK. */
@@ -41,13 +42,6 @@ typedef struct bench_state {
   contender contenders[MAX_CANDIDATES];
 } bench_state;
 
-static void fill_random(float *data, size_t count, uint32_t seed) {
-  for (size_t i = 0; i < count; i++) {
-    seed = seed * 1664525u + 1013904223u;
-    data[i] = (float)(seed >> 8) * (2.0f / (1 << 24)) - 1.0f;
-  }
-}
-
 static pph_status make_tensor(pph_heap *heap, const pph_shape *shape,
                               pph_tensor *tensor, pph_error *error) {
   size_t count;
@@ -57,7 +51,7 @@ static pph_status make_tensor(pph_heap *heap, const pph_shape *shape,
   tensor->data = pph_heap_allocate(heap, count + 16, sizeof(float));
   if (!tensor->data)
     return pph_fail_memory(error);
-  fill_random(tensor->data, count, (uint32_t)count + 1);
+  random_fill(tensor->data, count, -1, (uint32_t)count + 1);
   return PPH_OK;
 }
 
@@ -66,12 +60,14 @@ static pph_status add_weights(bench_state *state, const pph_problem *problem,
   int64_t per_group = problem->transposed
                           ? problem->out_channels / problem->group
                           : problem->in_channels / problem->group;
-  pph_shape shapes[2] = {{4,
+  int axes = pph_problem_count_axes(problem);
+  pph_shape shapes[2] = {{2 + axes,
                           {problem->transposed ? problem->in_channels
                                                : problem->out_channels,
-                           per_group, problem->axes[PPH_HEIGHT].kernel,
-                           problem->axes[PPH_WIDTH].kernel}},
+                           per_group}},
                          {1, {problem->out_channels}}};
+  for (int i = 0; i < axes; i++)
+    shapes[0].dims[2 + i] = problem->axes[PPH_PROBLEM_AXES - axes + i].kernel;
   for (int i = 0; i < 2; i++) {
     pph_tensor tensor;
     PPH_TRY(make_tensor(&state->heap, &shapes[i], &tensor, error));
@@ -89,22 +85,29 @@ static pph_status add_weights(bench_state *state, const pph_problem *problem,
 
 static pph_status set_geometry(bench_state *state, const pph_problem *problem,
                                pph_node *node, pph_error *error) {
-  const pph_axis *y = &problem->axes[PPH_HEIGHT];
-  const pph_axis *x = &problem->axes[PPH_WIDTH];
-  int64_t strides[] = {y->stride, x->stride};
-  int64_t dilations[] = {y->dilation, x->dilation};
-  int64_t pads[] = {y->pad_begin, x->pad_begin, y->pad_end, x->pad_end};
-  int64_t extra[] = {y->output_padding, x->output_padding};
+  size_t axes = (size_t)pph_problem_count_axes(problem);
+  int64_t strides[PPH_MAX_AXES], dilations[PPH_MAX_AXES];
+  int64_t pads[2 * PPH_MAX_AXES], extra[PPH_MAX_AXES];
+  for (size_t i = 0; i < axes; i++) {
+    const pph_axis *axis = &problem->axes[PPH_PROBLEM_AXES - axes + i];
+    strides[i] = axis->stride;
+    dilations[i] = axis->dilation;
+    pads[i] = axis->pad_begin;
+    pads[axes + i] = axis->pad_end;
+    extra[i] = axis->output_padding;
+  }
   pph_graph *graph = &state->graph;
   PPH_TRY(pph_node_set_int(graph, node, PPH_ATTR_GROUP, problem->group,
                            error));
-  PPH_TRY(pph_node_set_ints(graph, node, PPH_ATTR_STRIDES, strides, 2, error));
   PPH_TRY(
-      pph_node_set_ints(graph, node, PPH_ATTR_DILATIONS, dilations, 2, error));
-  PPH_TRY(pph_node_set_ints(graph, node, PPH_ATTR_PADS, pads, 4, error));
+      pph_node_set_ints(graph, node, PPH_ATTR_STRIDES, strides, axes, error));
+  PPH_TRY(pph_node_set_ints(graph, node, PPH_ATTR_DILATIONS, dilations, axes,
+                            error));
+  PPH_TRY(
+      pph_node_set_ints(graph, node, PPH_ATTR_PADS, pads, 2 * axes, error));
   if (!problem->transposed)
     return PPH_OK;
-  return pph_node_set_ints(graph, node, PPH_ATTR_OUTPUT_PADDING, extra, 2,
+  return pph_node_set_ints(graph, node, PPH_ATTR_OUTPUT_PADDING, extra, axes,
                            error);
 }
 
@@ -113,10 +116,10 @@ static pph_status build_graph(bench_state *state, const pph_problem *problem,
   pph_graph *graph = &state->graph;
   pph_id x, y, ids[3];
   pph_node *node;
-  pph_shape shape = {4,
-                     {problem->batch, problem->in_channels,
-                      problem->axes[PPH_HEIGHT].input,
-                      problem->axes[PPH_WIDTH].input}};
+  int axes = pph_problem_count_axes(problem);
+  pph_shape shape = {2 + axes, {problem->batch, problem->in_channels}};
+  for (int i = 0; i < axes; i++)
+    shape.dims[2 + i] = problem->axes[PPH_PROBLEM_AXES - axes + i].input;
   PPH_TRY(make_tensor(&state->heap, &shape, &state->input, error));
   PPH_TRY(pph_graph_add_value(graph, "x", &x, error));
   pph_value *value = pph_graph_value(graph, x);
@@ -390,29 +393,23 @@ static void clear_state(bench_state *state) {
   pph_heap_release(&state->heap, state->input.data);
   pph_heap_release(&state->heap, state->expected.data);
   pph_graph_clear(&state->graph);
-  if (state->context.pool)
-    pthreadpool_destroy(state->context.pool);
-}
-
-static bool has_depth(const pph_problem *problem) {
-  const pph_axis *z = &problem->axes[PPH_DEPTH];
-  return z->input != 1 || z->output != 1 || z->kernel != 1;
+  pph_thread_pool_destroy(state->context.pool);
 }
 
 pph_status operator_bench_run(const tool_options *options,
                               operator_bench *bench, pph_error *error) {
   *bench = (operator_bench){.threads = options->session.threads};
   PPH_TRY(pph_problem_parse(options->op, &bench->problem, error));
-  if (has_depth(&bench->problem))
-    return pph_fail(error, PPH_UNSUPPORTED, "--op",
-                    "operators with a depth are not measured");
   bench_state state = {0};
   pph_heap_init(&state.heap, NULL, options->limits.heap_bytes);
   pph_graph_init(&state.graph, &state.heap, &options->limits);
   state.context.heap = &state.heap;
+  pph_status status = PPH_OK;
   if (options->session.threads != 1)
-    state.context.pool = pthreadpool_create(options->session.threads);
-  pph_status status = run_bench(&state, options, bench, error);
+    status = pph_thread_pool_create(options->session.threads,
+                                    &state.context.pool, error);
+  if (status == PPH_OK)
+    status = run_bench(&state, options, bench, error);
   clear_state(&state);
   return status;
 }

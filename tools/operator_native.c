@@ -6,17 +6,15 @@
 #include "measure.h"
 #include "op/conv_desc.h"
 
-enum { AXES = 2 };
-
 static void describe(const tool_options *options, const pph_problem *problem,
                      pph_conv_desc *desc) {
   pph_conv_desc_init(desc);
-  desc->axes = AXES;
+  desc->axes = (uint32_t)pph_problem_count_axes(problem);
   desc->group = problem->group;
   desc->in_channels = problem->in_channels;
   desc->out_channels = problem->out_channels;
-  for (int i = 0; i < AXES; i++) {
-    const pph_axis *axis = &problem->axes[PPH_HEIGHT + i];
+  const pph_axis *axis = problem->axes + PPH_PROBLEM_AXES - desc->axes;
+  for (uint32_t i = 0; i < desc->axes; i++, axis++) {
     desc->kernel[i] = axis->kernel;
     desc->stride[i] = axis->stride;
     desc->dilation[i] = axis->dilation;
@@ -31,8 +29,9 @@ static void describe(const tool_options *options, const pph_problem *problem,
 }
 
 static void input_lengths(const pph_problem *problem, int64_t *lengths) {
-  for (int i = 0; i < AXES; i++)
-    lengths[i] = problem->axes[PPH_HEIGHT + i].input;
+  int count = pph_problem_count_axes(problem);
+  for (int i = 0; i < count; i++)
+    lengths[i] = problem->axes[PPH_PROBLEM_AXES - count + i].input;
 }
 
 /* `count` matrices of rows x columns, each transposed. */
@@ -45,9 +44,11 @@ static void transpose(const float *from, float *to, size_t count, size_t rows,
 }
 
 static size_t count_pixels(const pph_problem *problem, bool output) {
-  const pph_axis *y = &problem->axes[PPH_HEIGHT];
-  const pph_axis *x = &problem->axes[PPH_WIDTH];
-  return (size_t)(output ? y->output * x->output : y->input * x->input);
+  size_t pixels = 1;
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++)
+    pixels *= (size_t)(output ? problem->axes[i].output
+                              : problem->axes[i].input);
+  return pixels;
 }
 
 pph_status operator_native_init(const tool_options *options,
@@ -60,7 +61,7 @@ pph_status operator_native_init(const tool_options *options,
       .heap = heap, .weights = *weights, .tensors.pool = pool};
   describe(options, problem, &native->desc);
   size_t unused;
-  int64_t lengths[AXES];
+  int64_t lengths[PPH_MAX_AXES];
   PPH_TRY(pph_conv_desc_check(&native->desc, weights->transposed, &unused,
                               error));
   pph_conv_desc_fill(&native->desc, weights->transposed, &native->spec);
@@ -111,7 +112,7 @@ pph_status operator_native_make(operator_native *native, const char *algorithm,
   pph_conv_desc desc = native->desc;
   desc.algorithm = algorithm;
   PPH_TRY(pph_conv_op_create(&desc, &native->weights, native->heap, op, error));
-  int64_t input[AXES], output[AXES];
+  int64_t input[PPH_MAX_AXES], output[PPH_MAX_AXES];
   size_t bytes;
   input_lengths(&native->spec.problem, input);
   pph_status status = pph_conv_op_reshape(

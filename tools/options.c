@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cpu.h"
 
@@ -43,12 +42,11 @@ static bool apply_json(tool_options *options, const char *value) {
 
 static bool apply_threads(tool_options *options, const char *value) {
   double threads;
-  if (!parse_number(value, 0, 256, &threads) || threads != floor(threads))
+  if (!parse_number(value, 0, PPH_MAX_THREADS, &threads) ||
+      threads != floor(threads))
     return false;
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  if (threads == 0) /* so that what is printed is what is used */
-    threads = processors < 1 ? 1 : fmin((double)processors, 256);
-  options->session.threads = (uint32_t)threads;
+  /* So that what is printed is what is used. */
+  options->session.threads = pph_cpu_threads((uint32_t)threads);
   return true;
 }
 
@@ -109,6 +107,12 @@ static bool apply_output(tool_options *options, const char *value) {
   return value[0] != 0;
 }
 
+static bool apply_constants(tool_options *options, const char *path) {
+  if (options->constants.count == MAX_PAIRS)
+    return false;
+  options->constants.texts[options->constants.count++] = path;
+  return true;
+}
 static bool apply_output_dir(tool_options *options, const char *value) {
   options->output_dir = value;
   return value[0] != 0;
@@ -195,14 +199,17 @@ static const struct {
     {"help", NULL, 'h', apply_help, "this text"},
     {"json", NULL, 0, apply_json, "one JSON object instead of a table"},
     {"threads", "N", 't', apply_threads,
-     "threads, 1 to 256, or 0 for one per processor (default 1)"},
+     "threads, 1 to 256, at most one per processor; 0: one each (default 1)"},
     {"engine", "auto|native|xnnpack|reference", 0, apply_engine,
-     "what computes: auto is xnnpack where it can, then our own code, then\n"
-     "the reference (sums in double, slow); native leaves XNNPACK out"},
+     "what computes: native is our own kernels; auto (the default) takes for\n"
+     "each node these or XNNPACK, as is expected to be faster; reference is\n"
+     "plain loops with sums in double: slow, the judge of the others, and\n"
+     "what runs a node that an engine has no kernel for"},
     {"accuracy", "exact|high|normal", 0, apply_accuracy,
      "how accurate results must be: exact is direct algorithms only, with\n"
      "one order of summation; high allows E up to 4, as direct sums have;\n"
-     "normal, the default, up to 24 (E: error / (2^-23 * sum |x||w|))"},
+     "normal, the default, up to 24 (E: error / (2^-23 * sum |x||w|), the\n"
+     "largest such sum within 8 input positions where tiles are filtered)"},
     {"cpu", "best|scalar|avx2|avx512|neon", 0, apply_cpu,
      "turns our own kernels down to those instructions, or to the best below\n"
      "them that the processor has (default best); XNNPACK chooses its own"},
@@ -219,6 +226,8 @@ static const struct {
      "an input's shape where no file is given (unknown sizes: 64)"},
     {"output", "FILE", 'o', apply_output,
      "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
+    {"constants", "FILE.ptd", 0, apply_constants,
+     "constants that a .pte keeps in another file; may be repeated"},
     {"output-dir", "DIR", 0, apply_output_dir,
      "a folder, made if need be, that gets OUTPUTNAME.npy of every output"},
     {"scale", "S", 0, apply_scale,
@@ -228,9 +237,11 @@ static const struct {
     {"std", "D[,D,D]", 0, apply_std, "see --scale (default 1)"},
     {"op", "DESCRIPTOR", 0, apply_op,
      "one operator, \"f32 n1 g1 ci64 co32 i64x64 k4x4 s2x2 d1x1 p1,1,1,1\":\n"
-     "batch, groups, channels in and out, input height x width, kernel,\n"
-     "stride, dilation, pads top,left,bottom,right, then op0x0: output\n"
-     "padding; conv in front: an ordinary convolution; 1-D: height 1"},
+     "  [conv ]f32 nN gN ciN coN iHxW kHxW sHxW dHxW pT,L,B,R[ opHxW]\n"
+     "transposed, or ordinary with conv; batch, groups, channels in and out,\n"
+     "input, kernel, stride, dilation, pads top,left,bottom,right, output\n"
+     "padding (not with conv; default 0). 1-D: height 1; 3-D: a depth before\n"
+     "every height, pads front,top,left,back,bottom,right"},
     {"compare", NULL, 0, apply_compare,
      "upsampling nodes beside XNNPACK's own deconvolution"},
     {"seconds", "S", 0, apply_seconds,
@@ -391,6 +402,16 @@ static int fail_at(const char *path, const pph_error *error) {
     return EXIT_LIMIT;
   }
   return EXIT_USAGE;
+}
+
+pph_status tool_load_model(const tool_options *options, const char *path,
+                           pph_model **model, pph_error *error) {
+  pph_model_options model_options;
+  pph_model_options_init(&model_options);
+  model_options.limits = &options->limits;
+  model_options.constants = options->constants.texts;
+  model_options.constant_count = options->constants.count;
+  return pph_model_load(path, &model_options, model, error);
 }
 
 int tool_fail(const pph_error *error) { return fail_at(NULL, error); }

@@ -39,6 +39,7 @@ typedef struct tool_options {
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
+  option_pairs constants; /* --constants FILE.ptd */
   const char *output, *output_dir, *op;
   picture_range range;
   double seconds;   /* bench: time to spend per candidate */
@@ -63,6 +64,11 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
 
 /* Usage, arguments and accepted options, to stdout. */
 void tool_options_print_help(const tool_command *command);
+
+/* pph_model_load within the options' limits. */
+PPH_NODISCARD pph_status tool_load_model(const tool_options *options,
+                                         const char *path, pph_model **model,
+                                         pph_error *error);
 
 /* Prints "polyphase: error: WHERE: MESSAGE" and gives the exit code that goes
    with the status. */

@@ -5,7 +5,8 @@
 #include "options.h"
 
 #define SESSION_OPTIONS                                                        \
-  " json threads engine accuracy cpu polyphase no-optimize dump max-memory "
+  " json threads engine accuracy cpu polyphase no-optimize dump max-memory "   \
+  "constants "
 
 static const tool_command commands[] = {
     {"run", "MODEL [PICTURE] [-o FILE] [--input NAME=FILE.npy]...",
@@ -22,7 +23,8 @@ static const tool_command commands[] = {
      SESSION_OPTIONS " input shape atol rtol ", 1, 2, cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
-     "and why; with --json all nodes.",
+     "and why; with --json all nodes. Of an ExecuTorch file (.pte, .bpte,\n"
+     ".ptd): methods, operators, delegates, constants, state, warnings.",
      SESSION_OPTIONS " input shape ", 1, 1, cmd_info},
     {"bench", "MODEL | --op DESCRIPTOR",
      "Measures the time per node of a model, or every algorithm that runs\n"

@@ -123,13 +123,18 @@ static void print_operator_json(const operator_bench *bench) {
   json_end_object(&json);
 }
 
+/* Long times need no decimals, and a line has 80 columns. */
+static void add_microseconds(table *rows, double us) {
+  table_add_format(rows, "%.*f", us < 1e5 ? 1 : 0, us);
+}
+
 void report_print_operator(const operator_bench *bench, bool json) {
   if (json) {
     print_operator_json(bench);
     return;
   }
-  static const char *const heads[] = {"algorithm", "median us", "least us",
-                                      "GFLOP/s",   "% of peak", "gain",
+  static const char *const heads[] = {"algorithm", "us",   "least us",
+                                      "GFLOP/s",   "% peak", "gain",
                                       "E",         "verified"};
   char descriptor[256];
   table rows;
@@ -139,8 +144,8 @@ void report_print_operator(const operator_bench *bench, bool json) {
     const bench_candidate *one = &bench->candidates[i];
     double gflops = one->median > 0 ? bench->flops / one->median * 1e-3 : 0;
     table_add(&rows, one->name);
-    table_add_format(&rows, "%.1f", one->median);
-    table_add_format(&rows, "%.1f", one->least);
+    add_microseconds(&rows, one->median);
+    add_microseconds(&rows, one->least);
     table_add_format(&rows, "%.1f", gflops);
     table_add_format(&rows, "%.1f",
                      bench->peak_gflops > 0
@@ -158,9 +163,9 @@ void report_print_operator(const operator_bench *bench, bool json) {
   printf("%s\n",
          pph_problem_print(&bench->problem, descriptor, sizeof descriptor));
   finish_table(&rows);
-  printf("gain: over the first row; E: bound of the rounding error; peak %.1f "
-         "GFLOP/s\na core, memcpy of the output %.1f us, threads %u, fastest "
-         "%s,\nour own choice %s\n",
+  printf("us: median; gain: over the first row; E: bound of the rounding error"
+         "\npeak %.1f GFLOP/s a core, memcpy of the output %.1f us, threads %u"
+         "\nfastest %s, our own choice %s\n",
          bench->peak_gflops, bench->memcpy_us, bench->threads,
          bench->candidates[bench->fastest].name, bench->chosen);
 }

@@ -38,7 +38,8 @@ typedef struct pph_conv_desc {
   const float *slopes; /* for PRELU: out_channels of them; copied by create */
   pph_accuracy accuracy;
   pph_cpu cpu;
-  uint32_t threads;       /* run may use; default 1, at most 256 */
+  uint32_t threads;       /* run may use; default 1, at most 256. No more are
+                             used than create may use processors */
   const char *algorithm;  /* NULL: the cheapest; else that one or an error */
   uint64_t weight_bytes;  /* most bytes of packed weights; default 1 GiB. A
                              faster algorithm that needs more is not taken */

@@ -22,15 +22,20 @@ typedef struct pph_model_options {
   const pph_allocator *allocator; /* NULL: the C library's; must outlive the
                                      model */
   const pph_limits *limits;       /* NULL: the defaults; read at load only */
+  const char *const *constants; /* paths of .ptd files that an ExecuTorch
+                                   program needs; read at load only */
+  uint32_t constant_count;
 } pph_model_options;
 
 void pph_model_options_init(pph_model_options *options);
 
-/* Loads an ONNX file (opset 6 or newer); external data is read from the file's
-   folder and never from outside it. `options` may be NULL. On success *model
-   belongs to the caller (pph_model_destroy); on failure it is NULL and nothing
-   is left behind. Errors: PPH_IO_FAILED, PPH_BAD_MODEL, PPH_UNSUPPORTED,
-   PPH_LIMIT_EXCEEDED, PPH_OUT_OF_MEMORY, PPH_INVALID_ARGUMENT. */
+/* Loads an ONNX file (opset 6 or newer) or an ExecuTorch program (.pte, .bpte:
+   its method "forward", or the first). An ONNX model's external data is read
+   from the file's folder and never from outside it. `options` may be NULL. On
+   success *model belongs to the caller (pph_model_destroy); on failure it is
+   NULL and nothing is left behind. Errors: PPH_IO_FAILED, PPH_BAD_MODEL,
+   PPH_UNSUPPORTED, PPH_LIMIT_EXCEEDED, PPH_OUT_OF_MEMORY,
+   PPH_INVALID_ARGUMENT. */
 PPH_NODISCARD pph_status pph_model_load(const char *path,
                                         const pph_model_options *options,
                                         pph_model **model, pph_error *error);

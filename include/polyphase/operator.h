@@ -13,17 +13,22 @@
 extern "C" {
 #endif
 
-/* How far results may be from the exact sum. With E = |error| / (2^-23 *
-   sum |x||w|) per element:
+/* How far results may be from the exact sum. With E = |error| / (2^-23 * S)
+   per element, S its sum |x||w|, or for an algorithm that filters (Winograd)
+   the largest such sum within a tile's reach (below):
    EXACT: direct algorithms only, one order of summation (below): the same
    bits for every algorithm, thread count and processor level that has a fused
    multiply-add, and no rounding at all on small integers.
    HIGH: E at most 4, which is what a direct f32 kernel has.
    NORMAL: E at most 24.
-   These are for ordinary data, where a tile's inputs are of like size: HIGH
-   and NORMAL may filter (Winograd), which leaves roundings of a tile's largest
-   input in all of its outputs, and spreads NaN and infinity over them. EXACT
-   does not.
+   HIGH and NORMAL may filter, which computes outputs by tiles: roundings of a
+   tile's largest input stay in all of its outputs, and NaN and infinity spread
+   over them. A tile reads at most 8 input positions along an axis, 6 x 6 where
+   it has two axes; its reach is the outputs of the same image and channel less
+   than so many input positions apart (times the stride where transposed). On
+   even data that sum is about the element's own. On uneven data, one bright
+   pixel beside zeros, an output's own sum may be nothing: its E against that
+   has no bound. EXACT and the direct algorithms keep to their own sum.
    The order of EXACT, per element: from 0, one fused multiply-add for each tap
    and input channel; taps by increasing input position (depth, row, column),
    channels inside a tap; then + bias, + residual, activation.
@@ -56,8 +61,10 @@ typedef enum pph_activation {
    functions may be used on it. One run at a time. */
 typedef struct pthreadpool pph_thread_pool;
 
-/* `threads` at least 1, at most 256; 0: one per processor. *pool belongs to the
-   caller. Errors: PPH_INVALID_ARGUMENT, PPH_OUT_OF_MEMORY. */
+/* `threads` at least 1, at most 256; 0: one per processor. Never more than the
+   processors that the calling thread may use (its affinity): further ones would
+   only make the others wait. *pool belongs to the caller. Errors:
+   PPH_INVALID_ARGUMENT, PPH_OUT_OF_MEMORY. */
 PPH_NODISCARD pph_status pph_thread_pool_create(uint32_t threads,
                                                 pph_thread_pool **pool,
                                                 pph_error *error);
@@ -69,7 +76,8 @@ void pph_thread_pool_destroy(pph_thread_pool *pool);
 typedef struct pph_operator_info {
   const char *algorithm;  /* "gather", "filtered.w3", ... */
   const char *kernel;     /* "pph_f32_gemm_14x32__avx512" */
-  double error_bound;     /* E, see pph_accuracy */
+  double error_bound;     /* E, see pph_accuracy; of a filtered.* algorithm
+                             against the largest sum within a tile's reach */
   double useful_flops;    /* 2 * multiply-adds of the definition */
   double done_flops;      /* 2 * multiply-adds that are executed */
   double moved_bytes;     /* input, output and weights, once each */

@@ -36,9 +36,11 @@ typedef struct pph_session_options {
   pph_cpu cpu;
   pph_lowering lowering;
   bool optimize;     /* default true; false runs the graph as it is */
-  uint32_t threads;  /* default 1; 0: one per processor; at most 256 */
+  uint32_t threads;  /* default 1; 0: one per processor; at most 256, of which
+                        no more run than create may use processors */
   uint32_t plans;    /* plans (one per set of input shapes) kept; default 4 */
-  const pph_limits *limits; /* NULL: the defaults; copied */
+  const pph_limits *limits; /* NULL: the model's; heap_bytes is read, at
+                               create */
   const char *dump;  /* a pass's name or "all": print the graph's text form
                         after it; NULL: nothing. Must outlive the session. */
   FILE *dump_file;   /* where to; NULL: stderr */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/public_struct.h"
 #include "runtime/loaded_model.h"
 
 void pph_model_options_init(pph_model_options *options) {
@@ -12,10 +13,12 @@ void pph_model_options_init(pph_model_options *options) {
 
 static pph_status make_model(const pph_model_options *options,
                              pph_model **model, pph_error *error) {
+  if (options)
+    PPH_TRY(pph_check_struct_size("pph_model_options", options->struct_size,
+                                  sizeof *options, error));
   pph_limits limits;
-  pph_limits_init(&limits);
-  if (options && options->limits)
-    limits = *options->limits;
+  PPH_TRY(pph_limits_take(options ? options->limits : NULL, NULL, &limits,
+                          error));
   /* The model lies in its own heap; a heap on the stack starts it. */
   pph_heap heap;
   pph_heap_init(&heap, options ? options->allocator : NULL,
@@ -33,10 +36,11 @@ static pph_status make_model(const pph_model_options *options,
 
 /* Takes the model over, whatever the outcome. */
 static pph_status finish_load(pph_model *made, const char *folder,
+                              const pph_model_options *options,
                               pph_status status, pph_model **model,
                               pph_error *error) {
   if (status == PPH_OK)
-    status = pph_loaded_model_import(made, folder, error);
+    status = pph_loaded_model_import(made, folder, options, error);
   if (status != PPH_OK) {
     pph_model_destroy(made);
     return status;
@@ -70,7 +74,7 @@ pph_status pph_model_load(const char *path, const pph_model_options *options,
   if (status == PPH_OK)
     status = pph_file_read(path, &made->limits, &made->heap, &made->bytes,
                            &made->length, error);
-  return finish_load(made, folder, status, model, error);
+  return finish_load(made, folder, options, status, model, error);
 }
 
 pph_status pph_model_load_bytes(const void *bytes, size_t length,
@@ -90,7 +94,7 @@ pph_status pph_model_load_bytes(const void *bytes, size_t length,
   else if (length)
     memcpy(made->bytes, bytes, length);
   made->length = length;
-  return finish_load(made, folder, status, model, error);
+  return finish_load(made, folder, options, status, model, error);
 }
 
 void pph_model_destroy(pph_model *model) {

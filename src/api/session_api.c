@@ -2,13 +2,14 @@
 #include "polyphase/session.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/native_conv.h"
+#include "base/cpu.h"
 #include "base/fail.h"
+#include "base/public_struct.h"
 #include "runtime/loaded_model.h"
 
-enum { MAX_THREADS = 256, MAX_PLANS = 1024 };
+enum { MAX_PLANS = 1024 };
 
 void pph_session_options_init(pph_session_options *options) {
   *options = (pph_session_options){.struct_size = sizeof *options,
@@ -38,11 +39,8 @@ static pph_status check_dump(const char *dump, pph_error *error) {
 static pph_status check_options(const pph_session_options *options,
                                 pph_error *error) {
   const char *where = "pph_session_options";
-  if (options->struct_size != sizeof *options)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "struct_size is %zu, must be %zu: call "
-                    "pph_session_options_init first",
-                    options->struct_size, sizeof *options);
+  PPH_TRY(pph_check_struct_size(where, options->struct_size, sizeof *options,
+                                error));
   if ((unsigned)options->engine > PPH_ENGINE_REFERENCE)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "engine is %d, must be 0 to 3", (int)options->engine);
@@ -56,10 +54,10 @@ static pph_status check_options(const pph_session_options *options,
   if ((unsigned)options->lowering > PPH_LOWERING_NEVER)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "lowering is %d, must be 0 to 2", (int)options->lowering);
-  if (options->threads > MAX_THREADS)
+  if (options->threads > PPH_MAX_THREADS)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "threads is %u, must be 0 to %d", options->threads,
-                    MAX_THREADS);
+                    PPH_MAX_THREADS);
   if (options->plans < 1 || options->plans > MAX_PLANS)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "plans is %u, must be 1 to %d", options->plans,
@@ -77,21 +75,11 @@ static void fill_pass_options(pph_pass_options *passes,
   passes->optimize = options->optimize;
   passes->polyphase = modes[options->lowering];
   passes->choose_layout = options->engine != PPH_ENGINE_REFERENCE;
-  if (options->engine == PPH_ENGINE_AUTO)
-    passes->fuses_natively = pph_native_conv_fuses;
-  else if (options->engine == PPH_ENGINE_NATIVE)
+  if (options->engine == PPH_ENGINE_AUTO ||
+      options->engine == PPH_ENGINE_NATIVE)
     passes->fuses_natively = pph_native_conv_supports;
   passes->dump = options->dump;
   passes->dump_file = options->dump_file ? options->dump_file : stderr;
-}
-
-static uint32_t choose_threads(uint32_t threads) {
-  if (threads)
-    return threads;
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return processors < 1 ? 1
-                        : (uint32_t)(processors < MAX_THREADS ? processors
-                                                              : MAX_THREADS);
 }
 
 static pph_status fill_session(pph_session *session,
@@ -115,14 +103,10 @@ static pph_status fill_session(pph_session *session,
   PPH_TRY(pph_session_find_shape_inputs(graph, &session->heap,
                                         session->is_shape_input, error));
   session->options.is_shape_input = session->is_shape_input;
-  uint32_t threads = choose_threads(options->threads);
-  if (threads == 1)
+  if (pph_cpu_threads(options->threads) == 1)
     return PPH_OK;
-  session->context.pool = pthreadpool_create(threads);
-  if (!session->context.pool)
-    return pph_fail(error, PPH_OUT_OF_MEMORY, "",
-                    "the %u threads could not be started", threads);
-  return PPH_OK;
+  return pph_thread_pool_create(options->threads, &session->context.pool,
+                                error);
 }
 
 pph_status pph_session_create(const pph_model *model,
@@ -137,15 +121,15 @@ pph_status pph_session_create(const pph_model *model,
   if (!options)
     options = &standard;
   PPH_TRY(check_options(options, error));
+  pph_limits limits;
+  PPH_TRY(pph_limits_take(options->limits, &model->limits, &limits, error));
   pph_heap first;
-  uint64_t limit =
-      options->limits ? options->limits->heap_bytes : model->limits.heap_bytes;
-  pph_heap_init(&first, &model->heap.allocator, limit);
+  pph_heap_init(&first, &model->heap.allocator, limits.heap_bytes);
   pph_session *made = pph_heap_allocate_zeroed(&first, 1, sizeof *made);
   if (!made)
     return pph_fail_memory(error);
   made->model = model;
-  pph_heap_init(&made->heap, &model->heap.allocator, limit);
+  pph_heap_init(&made->heap, &model->heap.allocator, limits.heap_bytes);
   pph_status status = fill_session(made, options, error);
   if (status != PPH_OK) {
     pph_session_destroy(made);
@@ -163,8 +147,7 @@ void pph_session_destroy(pph_session *session) {
   pph_heap_release(&session->heap, session->plans);
   pph_heap_release(&session->heap, session->is_shape_input);
   pph_heap_release(&session->heap, session->block);
-  if (session->context.pool)
-    pthreadpool_destroy(session->context.pool);
+  pph_thread_pool_destroy(session->context.pool);
   pph_heap last;
   pph_heap_init(&last, &session->heap.allocator, 0);
   pph_heap_release(&last, session);

@@ -83,20 +83,21 @@ static size_t count_rows(const pph_strided_copy *copy) {
 }
 
 /* All copies of a few rows, then of the next: neighbours in the target (the
-   inputs of a Concat) are written while they are in cache. */
+   inputs of a Concat) are written while they are in cache. One copy alone has
+   no neighbours. */
 static void copy_rows(void *argument, size_t begin, size_t count) {
   const double cached = 64 * 1024;
   const copy_task *task = argument;
   double wanted = cached / (task->bytes / (double)task->rows + 1);
-  size_t step = wanted < 1 ? 1 : (size_t)wanted;
-  size_t end = begin + count;
+  size_t end = begin + count, step = wanted < 1 ? 1 : (size_t)wanted;
+  step = task->count == 1 ? count : step;
   for (size_t row = begin; row < end; row += step)
     for (uint32_t i = task->first; i < task->first + task->count; i++)
-      pph_strided_copy_run(
-          &task->move->copies[i],
-          task->pointers->inputs[task->move->sources[i]],
-          task->pointers->outputs[task->move->targets[i]], (int64_t)row,
-          (int64_t)(end - row < step ? end : row + step));
+      pph_strided_copy_run(&task->move->copies[i],
+                           task->pointers->inputs[task->move->sources[i]],
+                           task->pointers->outputs[task->move->targets[i]],
+                           (int64_t)row,
+                           (int64_t)(end - row < step ? end : row + step));
 }
 
 /* Extends the task over the copies after `first` that have as many rows. */
@@ -114,21 +115,11 @@ static copy_task make_task(const pph_move *move,
 
 static void run_copies(pthreadpool_t pool, copy_task *task) {
   const double small = 64 * 1024; /* below this threads cost more */
-  size_t threads = pool ? pthreadpool_get_threads_count(pool) : 1;
-  if (threads == 1 || task->rows < 2 || task->bytes < small) {
-    if (task->count == 1) /* nothing to keep in cache */
-      pph_strided_copy_run(
-          &task->move->copies[task->first],
-          task->pointers->inputs[task->move->sources[task->first]],
-          task->pointers->outputs[task->move->targets[task->first]], 0,
-          (int64_t)task->rows);
-    else
-      copy_rows(task, 0, task->rows);
-    return;
-  }
-  size_t tile = (task->rows + 4 * threads - 1) / (4 * threads);
-  pthreadpool_parallelize_1d_tile_1d(pool, copy_rows, task, task->rows, tile,
-                                     0);
+  size_t threads =
+      task->bytes < small || !pool ? 1 : pthreadpool_get_threads_count(pool);
+  size_t tile = pph_divide_up(task->rows, threads > 1 ? 4 * threads : 1);
+  pthreadpool_parallelize_1d_tile_1d(threads > 1 ? pool : NULL, copy_rows, task,
+                                     task->rows, tile, 0);
 }
 
 typedef struct unary_task {
@@ -140,8 +131,8 @@ typedef struct unary_task {
 static void apply_range(void *argument, size_t begin, size_t count) {
   const unary_task *task = argument;
   for (size_t i = begin; i < begin + count; i++)
-    task->target[i] = task->unary.apply(task->source[i], task->unary.alpha,
-                                        task->unary.beta);
+    task->target[i] =
+        task->unary.apply(task->source[i], task->unary.alpha, task->unary.beta);
 }
 
 static void fill(const pph_move *move, void *target) {
@@ -163,8 +154,7 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
   if (state->conv)
     return pph_native_conv_run(context, state->conv, pointers, error);
   if (state->unary.apply) {
-    unary_task task = {state->unary, pointers->inputs[0],
-                       pointers->outputs[0]};
+    unary_task task = {state->unary, pointers->inputs[0], pointers->outputs[0]};
     pthreadpool_parallelize_1d_tile_1d(context->pool, apply_range, &task,
                                        state->count, 4096, 0);
     return PPH_OK;

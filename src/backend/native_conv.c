@@ -124,46 +124,22 @@ bool pph_native_conv_supports(const pph_graph *graph, const pph_node *node) {
   return find_conv(graph, node, &conv);
 }
 
-/* Input elements that an output element of a dense convolution depends on. */
-static double find_depth(const pph_conv_desc *desc) {
-  double depth = (double)desc->in_channels;
-  for (uint32_t i = 0; i < desc->axes; i++)
-    depth *= (double)desc->kernel[i];
-  return depth;
-}
-
-/* Gathering inputs pays by the products that follow: with few of them (1x1
-   convolutions of few channels, first layers) XNNPACK, which reads inputs in
-   place, is faster. */
+/* A convolution of one tap and few channels reads an input for every few
+   products: there XNNPACK is faster, whatever the size of the picture. With two
+   taps it no longer is. */
 static bool is_shallow(const conv_node *conv) {
-  enum { SHALLOW = 128, FEW_OUTPUTS = 4 };
+  enum { SHALLOW = 40, FEW_OUTPUTS = 4 };
   const pph_conv_desc *desc = &conv->desc;
-  return !conv->weights.transposed && desc->group == 1 &&
-         find_depth(desc) < SHALLOW && desc->out_channels > FEW_OUTPUTS;
+  int64_t taps = 1;
+  for (uint32_t i = 0; i < desc->axes; i++)
+    taps *= desc->kernel[i];
+  return !conv->weights.transposed && desc->group == 1 && taps == 1 &&
+         desc->in_channels < SHALLOW && desc->out_channels > FEW_OUTPUTS;
 }
 
 bool pph_native_conv_prefers(const pph_graph *graph, const pph_node *node) {
   conv_node conv;
   return find_conv(graph, node, &conv) && !is_shallow(&conv);
-}
-
-static bool is_pointwise(const pph_conv_desc *desc) {
-  int64_t taps = 1;
-  for (uint32_t i = 0; i < desc->axes; i++)
-    taps *= desc->kernel[i];
-  return taps == 1;
-}
-
-bool pph_native_conv_fuses(const pph_graph *graph, const pph_node *node) {
-  /* What is saved is a walk over the outputs; what is lost, where XNNPACK reads
-     inputs in place, is gathering them, four times as long an element. */
-  enum { WALK = 1, GATHERING = 4 };
-  conv_node conv;
-  if (!find_conv(graph, node, &conv))
-    return false;
-  double lost = find_depth(&conv.desc) *
-                (is_pointwise(&conv.desc) ? GATHERING : WALK);
-  return !is_shallow(&conv) || lost <= (double)conv.desc.out_channels * WALK;
 }
 
 static pph_status make_operator(pph_backend_context *context, pph_step *step,

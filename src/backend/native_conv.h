@@ -7,12 +7,10 @@
 /* f32 with constant weights and bias, pads not negative; either layout. */
 bool pph_native_conv_supports(const pph_graph *graph, const pph_node *node);
 
-/* Whether it is expected to beat XNNPACK's kernel for a node it supports. */
+/* Whether it is expected to beat XNNPACK's kernel for a node it supports. With
+   an Add or PRelu behind it, which it does while it stores, it always is: that
+   saves a walk over the outputs. */
 bool pph_native_conv_prefers(const pph_graph *graph, const pph_node *node);
-
-/* Whether it is expected to beat XNNPACK's kernels for a node that it supports
-   and an Add or PRelu behind it, which it then does itself. */
-bool pph_native_conv_fuses(const pph_graph *graph, const pph_node *node);
 
 /* An operator made for the node. */
 typedef struct pph_native_conv pph_native_conv;

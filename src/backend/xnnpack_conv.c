@@ -51,7 +51,7 @@ static bool find_problem(const pph_graph *graph, const pph_node *node,
   pph_window source;
   pph_tensor weight;
   size_t count;
-  if (node->input_count > 3 || /* adds nothing to its sums */
+  if (pph_node_adds_residual(node) ||
       !pph_xnn_channels_last(pph_node_find_input(graph, node, 0)) ||
       !pph_xnn_channels_last(pph_xnn_output(graph, node)) ||
       !pph_xnn_find_window(graph, node, &source, window) ||

@@ -1,7 +1,9 @@
 #include "base/cpu.h"
 
 #include <cpuinfo.h>
+#include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const names[] = {"best", "scalar", "avx2", "avx512", "neon"};
 enum { LEVELS = sizeof names / sizeof *names };
@@ -55,4 +57,21 @@ size_t pph_cpu_cache_last(void) {
   bool known = cpuinfo_initialize();
   const struct cpuinfo_cache *cache = known ? cpuinfo_get_l3_cache(0) : NULL;
   return cache_size(cache, (size_t)32 << 20);
+}
+
+/* A mask of fixed size does not hold the largest machines: all that are on
+   line there. */
+static long count_processors(void) {
+#ifdef __linux__
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) == 0)
+    return CPU_COUNT(&usable);
+#endif
+  return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+uint32_t pph_cpu_threads(uint32_t wanted) {
+  long most = count_processors();
+  most = most < 1 ? 1 : most > PPH_MAX_THREADS ? PPH_MAX_THREADS : most;
+  return wanted == 0 || wanted > (uint32_t)most ? (uint32_t)most : wanted;
 }

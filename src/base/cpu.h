@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "polyphase/operator.h"
 
@@ -25,5 +26,12 @@ bool pph_cpu_parse(const char *text, pph_cpu *cpu);
    1 MiB and 32 MiB where the processor does not tell. */
 size_t pph_cpu_cache2(void);
 size_t pph_cpu_cache_last(void);
+
+enum { PPH_MAX_THREADS = 256 };
+
+/* How many threads to run when a caller asks for `wanted` (0: for as many as
+   are of use): at most one for each processor that this thread may use. More of
+   them would wait for one another at the end of every operator. */
+uint32_t pph_cpu_threads(uint32_t wanted);
 
 #endif

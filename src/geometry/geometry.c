@@ -190,3 +190,27 @@ pph_status pph_axis_resolve_conv(pph_axis *axis, pph_auto_pad auto_pad,
   PPH_TRY(check_pads(axis, error));
   return count_windows(axis, extent, ceil_mode, error);
 }
+
+pph_status pph_axis_resolve_argument(pph_axis *axis, bool transposed,
+                                     const char *where, pph_error *error) {
+  if (axis->input < 1)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "input length is %lld, must be at least 1",
+                    (long long)axis->input);
+  pph_error inner = {0};
+  pph_status status =
+      transposed
+          ? pph_axis_resolve_transposed(axis, PPH_AUTO_PAD_NOTSET, -1, &inner)
+          : pph_axis_resolve_conv(axis, PPH_AUTO_PAD_NOTSET, false, &inner);
+  /* A length that pads make negative is refused there as well, in words for
+     models, where 0 is legal. */
+  if (axis->output < 0 || (status == PPH_OK && axis->output == 0))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "output length is %lld, must be at least 1",
+                    (long long)axis->output);
+  if (status != PPH_OK)
+    return pph_fail(error,
+                    status == PPH_BAD_MODEL ? PPH_INVALID_ARGUMENT : status,
+                    where, "%s", inner.message);
+  return PPH_OK;
+}

@@ -65,6 +65,14 @@ PPH_NODISCARD pph_status pph_axis_resolve_conv(pph_axis *axis,
                                                bool ceil_mode,
                                                pph_error *error);
 
+/* One of the two, with explicit pads, for an axis that no model has, but a
+   caller of operators: PPH_BAD_MODEL becomes PPH_INVALID_ARGUMENT at `where`,
+   and input and output must be at least 1. */
+PPH_NODISCARD pph_status pph_axis_resolve_argument(pph_axis *axis,
+                                                   bool transposed,
+                                                   const char *where,
+                                                   pph_error *error);
+
 /* One phase of a transposed axis: outputs o = stride*q + index - shift, for q
    in [0, length). Its stride-1 correlation over the input reads
      y[q] = bias + sum over u in [0, taps) of

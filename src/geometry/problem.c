@@ -172,21 +172,8 @@ static pph_status resolve_axis(pph_problem *problem, int index,
                                pph_error *error) {
   static const char *const places[] = {
       "problem, depth", "problem, height", "problem, width"};
-  pph_axis *axis = &problem->axes[index];
-  pph_error inner = {0};
-  pph_status status =
-      problem->transposed
-          ? pph_axis_resolve_transposed(axis, PPH_AUTO_PAD_NOTSET, -1, &inner)
-          : pph_axis_resolve_conv(axis, PPH_AUTO_PAD_NOTSET, false, &inner);
-  /* The text is the caller's, not a model. */
-  if (status != PPH_OK)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, places[index], "%s",
-                    inner.message);
-  if (axis->output < 1)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, places[index],
-                    "output length is %lld, must be at least 1",
-                    (long long)axis->output);
-  return PPH_OK;
+  return pph_axis_resolve_argument(&problem->axes[index], problem->transposed,
+                                   places[index], error);
 }
 
 static pph_status parse(text_reader *reader, pph_problem *problem) {
@@ -243,9 +230,13 @@ static bool is_flat(const pph_axis *axis) {
          axis->output_padding == 0;
 }
 
+int pph_problem_count_axes(const pph_problem *problem) {
+  return is_flat(&problem->axes[PPH_DEPTH]) ? 2 : 3;
+}
+
 static size_t append_field(const pph_problem *problem, const field_row *field,
                            char *text, size_t size, size_t at) {
-  bool deep = !is_flat(&problem->axes[PPH_DEPTH]), first = true;
+  bool deep = pph_problem_count_axes(problem) == 3, first = true;
   at = append(text, size, at, " ");
   at = append(text, size, at, field->key);
   for (int i = 0; i < field->count; i++) {

@@ -25,7 +25,8 @@ typedef struct pph_problem {
 } pph_problem;
 
 /* Parses and resolves; PPH_INVALID_ARGUMENT with the place in the text. Rules
-   of the geometry apply, channels must be multiples of the group. */
+   of the geometry apply (PPH_LIMIT_EXCEEDED: its bounds), input and output
+   lengths must be at least 1, channels multiples of the group. */
 PPH_NODISCARD pph_status pph_problem_parse(const char *text,
                                            pph_problem *problem,
                                            pph_error *error);
@@ -33,6 +34,9 @@ PPH_NODISCARD pph_status pph_problem_parse(const char *text,
 /* Canonical text; round-trips through parse. Returns `text`. */
 const char *pph_problem_print(const pph_problem *problem, char *text,
                               size_t size);
+
+/* 3 with a depth, else 2: the last so many of `axes` say it all. */
+int pph_problem_count_axes(const pph_problem *problem);
 
 /* 2 * multiply-adds that the definition needs (taps that fall outside count
    as the reference GEMM's do: batch * in pixels * kernel * ci * co / group for

@@ -246,6 +246,12 @@ void pph_number_store_integers(const pph_tensor *tensor, int64_t offset,
   }
 }
 
+double pph_number_real(const pph_tensor *tensor, int64_t index) {
+  double real = (double)NAN;
+  pph_number_load_reals(tensor, index, 1, &real, 1);
+  return real;
+}
+
 int64_t pph_number_integer(const pph_tensor *tensor, int64_t index) {
   int64_t value = 0;
   pph_number_load_integers(tensor, index, 0, &value, 1);

@@ -58,6 +58,8 @@ void pph_number_load_integers(const pph_tensor *tensor, int64_t offset,
 /* Wraps into narrower integers; any type. */
 void pph_number_store_integers(const pph_tensor *tensor, int64_t offset,
                                const int64_t *integers, int64_t count);
+/* Element `index`, of any type (NaN: of none). */
+double pph_number_real(const pph_tensor *tensor, int64_t index);
 /* Element `index` of an integer tensor. */
 int64_t pph_number_integer(const pph_tensor *tensor, int64_t index);
 

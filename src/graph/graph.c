@@ -133,6 +133,12 @@ pph_value *pph_node_find_input(const pph_graph *graph, const pph_node *node,
   return pph_graph_value(graph, node->inputs[slot]);
 }
 
+bool pph_node_adds_residual(const pph_node *node) {
+  return (node->kind == PPH_NODE_CONV ||
+          node->kind == PPH_NODE_CONV_TRANSPOSE) &&
+         node->input_count > 3;
+}
+
 bool pph_node_find_constant(const pph_graph *graph, const pph_node *node,
                             uint32_t slot, pph_tensor *tensor) {
   const pph_value *value = pph_node_find_input(graph, node, slot);

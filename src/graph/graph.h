@@ -189,6 +189,9 @@ bool pph_node_find_constant(const pph_graph *graph, const pph_node *node,
 /* The value of input `slot`, or NULL when it is absent. */
 pph_value *pph_node_find_input(const pph_graph *graph, const pph_node *node,
                                uint32_t slot);
+/* Whether a convolution, transposed or not, adds input 3 to its sums: what only
+   the native operator and the evaluator do. */
+bool pph_node_adds_residual(const pph_node *node);
 /* Reads a constant i32/i64 tensor of rank 0 or 1 into `ints` (at most
    `capacity`); false if not constant, another type, or too long. */
 bool pph_node_read_ints(const pph_graph *graph, const pph_node *node,

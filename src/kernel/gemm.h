@@ -28,10 +28,13 @@ typedef struct pph_gemm_tile {
   size_t row_step, run;
   float *c; /* c[row * c_stride + column] */
   size_t c_stride;
+  const size_t *places; /* NULL, or row i lies at c[places[i]] */
   bool accumulate; /* sums start from c instead of 0 */
   const pph_epilogue *epilogue; /* NULL: sums are stored as they are */
+  bool far; /* c is in no cache near; its lines are fetched in the first steps,
+               one row in each. Only with `starts` */
   /* What is soon to be read from memory: so many floats are fetched with each
-     step of the depth. NULL: nothing. */
+     step of the depth (that fetches none of c). NULL: nothing. */
   const float *ahead;
   size_t ahead_step;
 } pph_gemm_tile;

@@ -338,17 +338,11 @@ static pph_status drop_relayout(pph_export *export, const pph_node *node) {
                               pph_graph_value(export->graph, to)->name);
 }
 
-static bool adds_residual(const pph_node *node) {
-  return (node->kind == PPH_NODE_CONV ||
-          node->kind == PPH_NODE_CONV_TRANSPOSE) &&
-         node->input_count > 3;
-}
-
 pph_status pph_export_node(pph_export *export, const pph_node *node) {
   const char **outputs;
   if (node->kind == PPH_NODE_RELAYOUT)
     return drop_relayout(export, node);
-  if (node->activation == PPH_ACTIVATION_PRELU || adds_residual(node))
+  if (node->activation == PPH_ACTIVATION_PRELU || pph_node_adds_residual(node))
     return pph_node_fail(node, export->error, PPH_UNSUPPORTED,
                          "ONNX has no such convolution");
   PPH_TRY(find_outputs(export, node, &outputs));

@@ -62,7 +62,7 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
     return status;
   }
   size_t floats = state->panel_floats + state->product_floats;
-  floats = (floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+  floats = pph_divide_up(floats, LINE_FLOATS) * LINE_FLOATS;
   plan->thread_bytes = floats * sizeof(float);
   plan->kernel = state->gemm->name;
   return PPH_OK;
@@ -104,7 +104,7 @@ static double cost_products(const pph_conv_spec *spec,
                             const pph_filtered_grid *grid,
                             const pph_filtered_part *part) {
   double calls = (double)part->points *
-                 (double)((grid->tiles + grid->rows - 1) / grid->rows);
+                 (double)pph_divide_up(grid->tiles, grid->rows);
   double depth = (double)plan->in_channels;
   size_t step = plan->gemm->columns, rest = part->columns % step;
   double us =
@@ -137,7 +137,7 @@ static double cost_corners(const pph_conv_spec *spec,
   size_t step = plan->gemm->columns;
   double calls = (double)plan->images * count_cut(plan, part, 0) *
                  count_cut(plan, part, 1) *
-                 (double)((part->columns + step - 1) / step);
+                 (double)pph_divide_up(part->columns, step);
   double taps = (double)pph_filtered_taps(part) / 2;
   return pph_cost_gemm(spec->cpu, calls, 1, (double)step,
                        (double)plan->in_channels * taps);
@@ -207,7 +207,7 @@ FILTERED(w4, "w4", W4, 24)
 FILTERED(w5, "w5", W5, 24)
 FILTERED(w7, "w7", W7, 24)
 FILTERED(c2, "c2", C2, 4)
-FILTERED(c3, "c3", C3, 4)
+FILTERED(c3, "c3", C3, 24)
 FILTERED(c4, "c4", C4, 24)
 FILTERED(z2, "z2", Z2, 4)
 FILTERED(z4, "z4", Z4, 24)

@@ -241,6 +241,34 @@ static void release(pph_heap *heap, pph_algo_plan *plan) {
   plan->state = NULL;
 }
 
+/* Whether all that a run touches outgrows the level-2 cache. Narrow vectors
+   leave it more time, and have fewer loads to spare for fetching. */
+static bool is_far(const pph_conv_spec *spec, const pph_gather_plan *plan,
+                   size_t packed) {
+  const pph_problem *p = &spec->problem;
+  if (plan->gemm->lanes < 16)
+    return false;
+  double in = (double)(p->batch * p->in_channels);
+  double out = (double)(p->batch * p->out_channels);
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
+    in *= (double)p->axes[i].input;
+    out *= (double)p->axes[i].output;
+  }
+  return 4 * (in + out + (double)packed) > (double)pph_cpu_cache2();
+}
+
+/* Panels that stay in cache beside inputs and outputs; where all does, one,
+   which level 1 may hold. */
+static size_t count_panels(const pph_gather_plan *plan,
+                           const pph_gather_part *part) {
+  size_t bytes = part->depth * plan->column_step * sizeof(float);
+  size_t room = pph_cpu_cache2() / PPH_GATHER_PANEL_SHARE;
+  if (!plan->far || plan->fetch || bytes > room)
+    return 1;
+  size_t count = bytes ? room / bytes : PPH_GATHER_PANELS;
+  return count < PPH_GATHER_PANELS ? count : PPH_GATHER_PANELS;
+}
+
 static pph_status fill_plan(const pph_conv_spec *spec, pph_heap *heap,
                             pph_gather_plan *plan, pph_error *error) {
   size_t packed, starts;
@@ -253,7 +281,9 @@ static pph_status fill_plan(const pph_conv_spec *spec, pph_heap *heap,
     return pph_fail_memory(error);
   plan->weight_floats = packed;
   plan->fetch = packed * sizeof(float) > pph_cpu_cache2() / 2;
+  plan->far = is_far(spec, plan, packed);
   for (size_t i = 0; i < plan->part_count; i++) {
+    plan->parts[i].panels = count_panels(plan, &plan->parts[i]);
     pph_gather_list_starts(spec, plan, &plan->parts[i]);
     pack_part(spec, plan, &plan->parts[i]);
   }
@@ -305,14 +335,6 @@ static double count_outputs(const pph_axis_view *view,
   return count;
 }
 
-/* `calls` tiles, whose columns come from level 2 each time. */
-static double cost_products(pph_cpu cpu, double calls, double rows,
-                            double columns, double depth) {
-  double reading = 1.6 * pph_cost_memory(4 * calls * columns * depth, 0);
-  return pph_cost_overlap(pph_cost_gemm(cpu, calls, rows, columns, depth),
-                          reading);
-}
-
 /* Products, while weights come from where they are; inputs and outputs. */
 static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
                         const pph_gather_part *part, pph_algo_cost *cost) {
@@ -326,17 +348,18 @@ static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
     lines *= count_outputs(&plan->axes[i], &part->runs[i]);
   double pixels = lines * (double)plan->axes[PPH_WIDTH].length;
   double tiles = pixels / rows;
-  double us = cost_products(spec->cpu, tiles * full, rows,
+  double us = pph_cost_products(spec->cpu, tiles * full, rows,
                             (double)plan->column_step, depth);
   if (rest > 0)
-    us += cost_products(spec->cpu, tiles, rows, rest, depth);
+    us += pph_cost_products(spec->cpu, tiles, rows, rest, depth);
   double weights = 4 * groups * depth *
                    (double)pph_gather_round(plan, part->columns) *
                    (double)pph_gather_pairs(part);
   double blocks = (double)(part->blocks / part->chunks);
+  /* From memory, slower than what is read as one stream. */
   if (weights > (double)pph_cpu_cache2())
     us = pph_cost_overlap(
-        us, pph_cost_memory(weights * blocks / groups, weights));
+        us, 1.15 * pph_cost_memory(weights * blocks / groups, weights));
   double inputs = pph_gather_is_direct(spec, plan, part)
                       ? 0
                       : 4 * blocks * pph_gather_copy_floats(part);

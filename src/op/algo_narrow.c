@@ -256,7 +256,7 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   double stored = outputs * (0.1 + (plan.sum_planes > 1 ? 6 : 2) / lanes);
   double moved = 4 * (inputs + outputs);
   return (pph_algo_cost){
-      .us = 1 + (all * cost_tile(&plan) + turned + stored) / 3000 +
+      .us = 0.3 + (all * cost_tile(&plan) + turned + stored) / 3000 +
             pph_cost_memory(moved, moved),
       .done_flops = 2 * all * steps * count_vectors(&plan) * lanes,
       .packed_bytes = 4 * plan.packed_floats};

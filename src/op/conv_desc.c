@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/cpu.h"
 #include "base/fail.h"
-
-enum { MAX_THREADS = 256 };
+#include "base/public_struct.h"
 
 void pph_conv_desc_init(pph_conv_desc *desc) {
   *desc = (pph_conv_desc){.struct_size = sizeof *desc,
@@ -21,6 +21,7 @@ void pph_conv_desc_init(pph_conv_desc *desc) {
     desc->stride[i] = desc->dilation[i] = 1;
 }
 
+/* Of a checked desc. */
 static pph_limits limits_of(const pph_conv_desc *desc) {
   pph_limits limits;
   pph_limits_init(&limits);
@@ -59,7 +60,7 @@ static pph_status check_options(const pph_conv_desc *desc, pph_error *error) {
   PPH_TRY(check_range("accuracy", desc->accuracy, 0, PPH_ACCURACY_EXACT,
                       error));
   PPH_TRY(check_range("cpu", desc->cpu, 0, PPH_CPU_NEON, error));
-  PPH_TRY(check_range("threads", desc->threads, 1, MAX_THREADS, error));
+  PPH_TRY(check_range("threads", desc->threads, 1, PPH_MAX_THREADS, error));
   if (desc->activation == PPH_ACTIVATION_CLAMP && !(desc->low <= desc->high))
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
                     "low is %g, must be at most high, %g", (double)desc->low,
@@ -84,11 +85,10 @@ static pph_status check_axis(const pph_conv_desc *desc, uint32_t i,
 
 pph_status pph_conv_desc_check(const pph_conv_desc *desc, bool transposed,
                                size_t *weight_count, pph_error *error) {
-  if (desc->struct_size != sizeof *desc)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
-                    "struct_size is %zu, must be %zu: call pph_conv_desc_init "
-                    "first",
-                    desc->struct_size, sizeof *desc);
+  PPH_TRY(pph_check_struct_size("pph_conv_desc", desc->struct_size,
+                                sizeof *desc, error));
+  pph_limits limits;
+  PPH_TRY(pph_limits_take(desc->limits, NULL, &limits, error));
   PPH_TRY(check_range("axes", desc->axes, 1, PPH_MAX_AXES, error));
   PPH_TRY(check_channels(desc, error));
   PPH_TRY(check_options(desc, error));
@@ -98,7 +98,7 @@ pph_status pph_conv_desc_check(const pph_conv_desc *desc, bool transposed,
     PPH_TRY(check_axis(desc, i, transposed, error));
     shape.dims[2 + i] = desc->kernel[i];
   }
-  uint64_t bound = limits_of(desc).tensor_bytes;
+  uint64_t bound = limits.tensor_bytes;
   if (!pph_shape_count(&shape, weight_count) ||
       !pph_shape_fits(&shape, PPH_F32, bound))
     return pph_fail(error, PPH_LIMIT_EXCEEDED, "pph_conv_desc",
@@ -129,7 +129,7 @@ void pph_conv_desc_fill(const pph_conv_desc *desc, bool transposed,
       .residual = desc->residual,
       .accuracy = desc->accuracy,
       .cpu = pph_cpu_choose(desc->cpu),
-      .threads = desc->threads};
+      .threads = pph_cpu_threads(desc->threads)};
 }
 
 static pph_status resolve_axis(const pph_conv_desc *desc, uint32_t i,
@@ -143,23 +143,7 @@ static pph_status resolve_axis(const pph_conv_desc *desc, uint32_t i,
                      .pad_begin = desc->pad_begin[i],
                      .pad_end = desc->pad_end[i],
                      .output_padding = desc->output_padding[i]};
-  if (input < 1)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, places[i],
-                    "is %lld, must be at least 1", (long long)input);
-  pph_error inner = {0};
-  pph_status status =
-      transposed
-          ? pph_axis_resolve_transposed(axis, PPH_AUTO_PAD_NOTSET, -1, &inner)
-          : pph_axis_resolve_conv(axis, PPH_AUTO_PAD_NOTSET, false, &inner);
-  if (status != PPH_OK) /* no model is bad here, the argument is */
-    return pph_fail(error,
-                    status == PPH_BAD_MODEL ? PPH_INVALID_ARGUMENT : status,
-                    places[i], "%s", inner.message);
-  if (axis->output < 1)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, places[i],
-                    "gives the output length %lld, must be at least 1",
-                    (long long)axis->output);
-  return PPH_OK;
+  return pph_axis_resolve_argument(axis, transposed, places[i], error);
 }
 
 static pph_status check_size(const pph_conv_desc *desc,

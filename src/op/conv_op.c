@@ -134,6 +134,12 @@ static bool is_named(const pph_algo *algo, const char *name) {
          (algo->name[length] == 0 || algo->name[length] == '.');
 }
 
+/* What is compared: a larger E must be worth it, or results would be less
+   accurate for nothing that a user could notice. */
+static double weigh(const pph_algo *algo, const pph_algo_cost *cost) {
+  return cost->us * (algo->error_bound > PPH_HIGH_BOUND ? 1.03 : 1);
+}
+
 static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
                               pph_algo_cost *cost, pph_error *error) {
   const pph_conv_desc *desc = &op->desc;
@@ -154,7 +160,7 @@ static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
     pph_algo_cost one = list[i]->cost(list[i], &spec);
     least = one.packed_bytes < least ? one.packed_bytes : least;
     if (one.packed_bytes > desc->weight_bytes ||
-        (*chosen && one.us >= cost->us))
+        (*chosen && weigh(list[i], &one) >= weigh(*chosen, cost)))
       continue;
     *chosen = list[i];
     *cost = one;

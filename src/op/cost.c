@@ -38,3 +38,10 @@ double pph_cost_memory(double bytes, double working_set) {
                                                               : 4;
   return bytes / rate / cycles_per_us;
 }
+
+double pph_cost_products(pph_cpu cpu, double calls, double rows,
+                         double columns, double depth) {
+  double reading = 1.2 * pph_cost_memory(4 * calls * columns * depth, 0);
+  return pph_cost_overlap(pph_cost_gemm(cpu, calls, rows, columns, depth),
+                          reading);
+}

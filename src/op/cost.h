@@ -13,6 +13,10 @@ double pph_cost_gemm(pph_cpu cpu, double calls, double rows, double columns,
    `working_set` large, else in memory. */
 double pph_cost_memory(double bytes, double working_set);
 
+/* The same with columns that come from level 2 in each call. */
+double pph_cost_products(pph_cpu cpu, double calls, double rows,
+                         double columns, double depth);
+
 /* Microseconds of two things that go on at the same time: about the longer. */
 double pph_cost_overlap(double a, double b);
 

@@ -12,6 +12,7 @@
 #ifndef PPH_OP_FILTERED_H
 #define PPH_OP_FILTERED_H
 
+#include "base/checked.h"
 #include "kernel/filter.h"
 #include "kernel/gemm.h"
 #include "kernel/kernel_table.h"
@@ -103,8 +104,8 @@ typedef struct pph_filtered_plan {
    fight for the same places of the caches. */
 static inline size_t pph_filtered_panel(const pph_filtered_plan *plan,
                                         size_t rows) {
-  size_t chunks = (plan->in_channels + PPH_GEMM_CHUNK - 1) / PPH_GEMM_CHUNK;
-  return chunks * PPH_GEMM_CHUNK * rows;
+  return pph_divide_up(plan->in_channels, PPH_GEMM_CHUNK) * PPH_GEMM_CHUNK *
+         rows;
 }
 static inline size_t pph_filtered_products(size_t columns, size_t rows) {
   return columns * rows + PPH_GEMM_CHUNK;
@@ -114,7 +115,7 @@ static inline size_t pph_filtered_products(size_t columns, size_t rows) {
 static inline size_t pph_filtered_round(const pph_filtered_plan *plan,
                                         size_t columns) {
   size_t lanes = plan->gemm->lanes;
-  return (columns + lanes - 1) / lanes * lanes;
+  return pph_divide_up(columns, lanes) * lanes;
 }
 
 static inline size_t pph_filtered_points(const pph_filtered_grid *grid) {

@@ -1,4 +1,5 @@
 /* What a filtered plan consists of: grids and parts, blocks and groups. */
+#include "base/checked.h"
 #include "op/filtered.h"
 
 /* Workspace in floats: products that stay close; panels, where more tiles at
@@ -297,15 +298,15 @@ static void shape_block(const pph_filtered_plan *plan,
                           PPH_GEMM_CHUNK);
   size_t most = PPH_FILTERED_MAX_FLOATS / tile;
   most = most < plan->gemm->rows ? most : plan->gemm->rows;
-  size_t blocks = (grid->tiles + most - 1) / most;
-  grid->rows = (uint32_t)((grid->tiles + blocks - 1) / blocks);
+  size_t blocks = pph_divide_up(grid->tiles, most);
+  grid->rows = (uint32_t)pph_divide_up(grid->tiles, blocks);
   size_t panel = points * pph_filtered_panel(plan, grid->rows);
   bool large = is_large(plan, grid);
   size_t at_once = (large ? LARGE_PANEL_FLOATS : PANEL_FLOATS) / panel;
   size_t bound = PPH_FILTERED_MAX_TILES / grid->rows;
   at_once = at_once < 1 ? 1 : at_once < bound ? at_once : bound;
-  size_t passes = (blocks + at_once - 1) / at_once;
-  grid->block_tiles = grid->rows * ((blocks + passes - 1) / passes);
+  size_t passes = pph_divide_up(blocks, at_once);
+  grid->block_tiles = grid->rows * pph_divide_up(blocks, passes);
 }
 
 /* Columns of a group: whole lines of phases x if that is possible. */
@@ -325,8 +326,8 @@ static void shape_group(const pph_filtered_plan *plan,
   most = most / step * step;
   part->group_columns = most > step ? most : step;
   if (part->group_columns > part->columns)
-    part->group_columns = (part->columns + plan->gemm->columns - 1) /
-                          plan->gemm->columns * plan->gemm->columns;
+    part->group_columns = pph_divide_up(part->columns, plan->gemm->columns) *
+                          plan->gemm->columns;
 }
 
 /* Enough blocks for all threads; columns are split where tiles are few, or the
@@ -335,22 +336,22 @@ static void split_work(const pph_conv_spec *spec, pph_filtered_plan *plan,
                        pph_filtered_grid *grid) {
   size_t wanted = spec->threads > 1 ? 4 * (size_t)spec->threads : 1;
   while (!is_large(plan, grid) && grid->block_tiles > grid->rows &&
-         (grid->tiles + grid->block_tiles - 1) / grid->block_tiles < wanted)
+         pph_divide_up(grid->tiles, grid->block_tiles) < wanted)
     grid->block_tiles -= grid->rows;
-  size_t blocks = (grid->tiles + grid->block_tiles - 1) / grid->block_tiles;
+  size_t blocks = pph_divide_up(grid->tiles, grid->block_tiles);
   size_t step = plan->gemm->columns, columns = 0;
   pph_filtered_part *parts = &plan->parts[grid->first_part];
   for (size_t i = 0; i < grid->part_count; i++)
     columns += parts[i].columns;
-  size_t most = (columns * blocks + wanted - 1) / wanted;
+  size_t most = pph_divide_up(columns * blocks, wanted);
   for (size_t i = 0; i < grid->part_count; i++) {
     if (blocks < wanted && most < parts[i].group_columns)
-      parts[i].group_columns = (most + step - 1) / step * step;
-    parts[i].groups = (parts[i].columns + parts[i].group_columns - 1) /
-                      parts[i].group_columns;
+      parts[i].group_columns = pph_divide_up(most, step) * step;
+    parts[i].groups =
+        pph_divide_up(parts[i].columns, parts[i].group_columns);
     grid->groups += parts[i].groups;
   }
-  grid->chunks = (wanted + blocks - 1) / blocks;
+  grid->chunks = pph_divide_up(wanted, blocks);
   grid->chunks = grid->chunks < grid->groups ? grid->chunks : grid->groups;
   grid->blocks = blocks * grid->chunks;
 }
@@ -361,7 +362,7 @@ static void shape_grid(const pph_conv_spec *spec, pph_filtered_plan *plan,
   grid->tiles = plan->images;
   for (int i = 0; i < PPH_FILTERED_AXES; i++) {
     size_t length = (size_t)plan->axes[i].length;
-    grid->lengths[i] = (length + grid->outputs[i] - 1) / grid->outputs[i];
+    grid->lengths[i] = pph_divide_up(length, grid->outputs[i]);
     grid->tiles *= grid->lengths[i];
   }
   for (size_t i = 0; i < grid->part_count; i++) {
@@ -386,7 +387,7 @@ static void size_buffers(pph_filtered_plan *plan,
       pph_filtered_points(grid) * pph_filtered_panel(plan, grid->block_tiles);
   plan->panel_floats =
       plan->panel_floats > panels ? plan->panel_floats : panels;
-  size_t blocks = (grid->block_tiles + grid->rows - 1) / grid->rows;
+  size_t blocks = pph_divide_up(grid->block_tiles, grid->rows);
   for (size_t i = 0; i < grid->part_count; i++) {
     const pph_filtered_part *part = &plan->parts[grid->first_part + i];
     size_t products =

@@ -43,6 +43,7 @@ typedef struct pph_gather_part {
   size_t pixel; /* floats from a pixel of the copy to the next */
   pph_gather_reads copied, direct;
   size_t chunks; /* of the column blocks, for threads */
+  size_t panels; /* that tiles are multiplied with in turn */
   size_t first_block, blocks;
 } pph_gather_part;
 
@@ -59,12 +60,16 @@ typedef struct pph_gather_plan {
   float *weights;     /* packed panels B */
   size_t weight_floats;
   bool fetch;     /* they do not stay in cache */
+  bool far;       /* nor do inputs and outputs beside them */
   size_t *starts; /* where the runs of taps lie, see pph_gather_reads */
   float *bias, *slopes; /* per group: out_channels, repeated per phase x */
   size_t repeats;
   size_t part_count;
   pph_gather_part parts[];
 } pph_gather_plan;
+
+/* Most panels of a turn, and bytes of them as a share of the level-2 cache. */
+enum { PPH_GATHER_PANELS = 32, PPH_GATHER_PANEL_SHARE = 4 };
 
 /* What a run shares. */
 typedef struct pph_gather_job {

@@ -11,21 +11,38 @@ typedef struct gather_tile {
 
 /* Products */
 
-/* One GEMM call's place: a tile, a (depth, height) phase pair and a column
-   block. */
+/* What all tiles of a block multiply with: a column block of a (depth, height)
+   phase pair. */
+typedef struct gather_panel {
+  int64_t phase[PPH_PROBLEM_AXES]; /* width: of the first column */
+  size_t column, columns;          /* within (phase x, channel) */
+  int64_t channel;                 /* of the first column, in the output */
+  int64_t spread; /* phases x from the first column to the last */
+  const float *weights, *bias, *slopes;
+} gather_panel;
+
+/* One GEMM call's place: a tile and a panel. */
 typedef struct gather_product {
   const pph_gather_job *job;
   const pph_gather_part *part;
-  const gather_tile *tile;
-  size_t group, column, columns; /* column: within (phase x, channel) */
-  int64_t out[2];                /* output depth and height */
+  gather_tile tile;
+  const gather_panel *panel;
+  int64_t out[2]; /* output depth and height */
   const pph_gather_reads *reads;
-  const float *weights;
-  const float *ahead; /* the tile's share of the next weights; NULL: none */
+  const float *ahead; /* what the tile is to fetch; NULL: nothing */
   size_t ahead_step;  /* floats of it per step of the depth */
   float *sums; /* room for one tile */
-  pph_epilogue epilogue;
 } gather_product;
+
+/* Made anew for each tile: a copy of what was just written field by field would
+   wait until all stores before it, the last tile's sums, are done. */
+static pph_epilogue make_epilogue(const gather_product *product) {
+  const pph_conv_spec *spec = product->job->spec;
+  return (pph_epilogue){.bias = product->panel->bias,
+                        .slopes = product->panel->slopes,
+                        .low = spec->low,
+                        .high = spec->high};
+}
 
 /* The output element (row 0 of the tile, first column), which may lie left of
    the output's row: an index, not yet a pointer. */
@@ -34,26 +51,20 @@ static int64_t find_output(const gather_product *product, int64_t *x) {
   const pph_problem *p = &job->spec->problem;
   const pph_axis *axes = p->axes;
   const pph_axis_view *view = &job->plan->axes[PPH_WIDTH];
-  int64_t channels = (int64_t)job->plan->out_channels;
-  int64_t phase = product->part->runs[PPH_WIDTH].first +
-                  (int64_t)product->column / channels;
-  int64_t channel = (int64_t)product->group * channels +
-                    (int64_t)product->column % channels;
-  *x = product->tile->q[PPH_WIDTH] * view->output_step + phase - view->trim;
-  int64_t line = (product->tile->n * axes[0].output + product->out[0]) *
+  *x = product->tile.q[PPH_WIDTH] * view->output_step +
+       product->panel->phase[PPH_WIDTH] - view->trim;
+  int64_t line = (product->tile.n * axes[0].output + product->out[0]) *
                      axes[1].output +
                  product->out[1];
-  return (line * axes[2].output + *x) * p->out_channels + channel;
+  return (line * axes[2].output + *x) * p->out_channels +
+         product->panel->channel;
 }
 
 /* Whether all rows and columns of the tile exist in the output. */
 static bool is_whole(const gather_product *product, int64_t x) {
   const pph_axis_view *view = &product->job->plan->axes[PPH_WIDTH];
-  int64_t channels = (int64_t)product->job->plan->out_channels;
-  int64_t within = (int64_t)product->column % channels +
-                   (int64_t)product->columns - 1;
-  int64_t last = x + (product->tile->rows - 1) * view->output_step +
-                 within / channels;
+  int64_t last = x + (product->tile.rows - 1) * view->output_step +
+                 product->panel->spread;
   return x >= 0 && last < view->axis.output;
 }
 
@@ -61,17 +72,18 @@ static void multiply(const gather_product *product, float *target,
                      size_t stride, const pph_epilogue *epilogue) {
   const pph_gather_plan *plan = product->job->plan;
   plan->run_gemm(&(pph_gemm_tile){
-      .rows = product->tile->rows,
-      .columns = (uint32_t)product->columns,
+      .rows = product->tile.rows,
+      .columns = (uint32_t)product->panel->columns,
       .depth = product->part->depth,
-      .a = product->tile->inputs,
+      .a = product->tile.inputs,
       .starts = plan->starts + product->reads->starts,
       .row_step = product->reads->row_step,
       .run = product->reads->run,
-      .b = product->weights,
+      .b = product->panel->weights,
       .c = target,
       .c_stride = stride,
       .epilogue = epilogue,
+      .far = plan->far,
       .ahead = product->ahead,
       .ahead_step = product->ahead_step});
 }
@@ -84,8 +96,8 @@ static void store_row(const gather_product *product, int64_t at, int64_t x,
   const pph_axis *width = &job->spec->problem.axes[PPH_WIDTH];
   int64_t channels = (int64_t)job->plan->out_channels;
   int64_t pixels = job->spec->problem.out_channels;
-  int64_t begin = 0, end = (int64_t)product->columns;
-  int64_t inside = (int64_t)product->column % channels;
+  int64_t begin = 0, end = (int64_t)product->panel->columns;
+  int64_t inside = (int64_t)product->panel->column % channels;
   if (x < 0) /* begins with the first column of pixel 0 */
     begin = -x * channels - inside;
   if ((width->output - x) * channels - inside < end)
@@ -95,7 +107,7 @@ static void store_row(const gather_product *product, int64_t at, int64_t x,
   /* With one group the columns of neighbouring phases lie together; with
      several there is one phase. */
   int64_t first = at + (pixels == channels ? begin : 0);
-  pph_epilogue epilogue = product->epilogue;
+  pph_epilogue epilogue = make_epilogue(product);
   if (epilogue.bias)
     epilogue.bias += begin;
   if (epilogue.slopes)
@@ -113,16 +125,18 @@ static void store_row(const gather_product *product, int64_t at, int64_t x,
 static void store_rows(const gather_product *product, int64_t at, int64_t x) {
   const pph_axis_view *view = &product->job->plan->axes[PPH_WIDTH];
   int64_t step = view->output_step;
-  multiply(product, product->sums, product->columns, NULL);
-  for (uint32_t i = 0; i < product->tile->rows; i++)
+  size_t columns = product->panel->columns;
+  multiply(product, product->sums, columns, NULL);
+  for (uint32_t i = 0; i < product->tile.rows; i++)
     store_row(product,
               at + i * step * product->job->spec->problem.out_channels,
-              x + i * step, product->sums + i * product->columns);
+              x + i * step, product->sums + i * columns);
 }
 
 /* Channels first: a column goes to its plane, at the step of the phases. */
 static void store_planes(const gather_product *product) {
   const pph_gather_job *job = product->job;
+  const gather_panel *panel = product->panel;
   const pph_problem *p = &job->spec->problem;
   const pph_axis_view *view = &job->plan->axes[PPH_WIDTH];
   size_t channels = job->plan->out_channels;
@@ -130,21 +144,22 @@ static void store_planes(const gather_product *product) {
   int64_t plane = axes[0].output * axes[1].output * axes[2].output;
   int64_t line = (product->out[0] * axes[1].output + product->out[1]) *
                  axes[2].output;
-  multiply(product, product->sums, product->columns, NULL);
-  for (size_t done = 0; done < product->columns;) {
-    size_t column = product->column + done, channel = column % channels;
+  multiply(product, product->sums, panel->columns, NULL);
+  for (size_t done = 0; done < panel->columns;) {
+    size_t column = panel->column + done, channel = column % channels;
     size_t count = channels - channel;
-    count = count < product->columns - done ? count : product->columns - done;
+    count = count < panel->columns - done ? count : panel->columns - done;
     int64_t phase = product->part->runs[PPH_WIDTH].first +
                     (int64_t)(column / channels);
-    int64_t begin, end, q = product->tile->q[PPH_WIDTH];
+    int64_t begin, end, q = product->tile.q[PPH_WIDTH];
     pph_axis_view_range(view, phase, &begin, &end);
     begin = begin > q ? begin : q;
-    end = end < q + product->tile->rows ? end : q + product->tile->rows;
-    int64_t c = (int64_t)(product->group * channels + channel);
-    int64_t at = (product->tile->n * p->out_channels + c) * plane + line +
+    end = end < q + product->tile.rows ? end : q + product->tile.rows;
+    int64_t c = panel->channel + (int64_t)channel -
+                (int64_t)(panel->column % channels);
+    int64_t at = (product->tile.n * p->out_channels + c) * plane + line +
                  begin * view->output_step + phase - view->trim;
-    pph_epilogue epilogue = product->epilogue;
+    pph_epilogue epilogue = make_epilogue(product);
     epilogue.bias = epilogue.bias ? epilogue.bias + done : NULL;
     epilogue.slopes = epilogue.slopes ? epilogue.slopes + done : NULL;
     epilogue.residual =
@@ -154,8 +169,8 @@ static void store_planes(const gather_product *product) {
           .rows = (uint32_t)(end - begin),
           .columns = count,
           .sums = product->sums +
-                  (size_t)(begin - q) * product->columns + done,
-          .sum_stride = product->columns,
+                  (size_t)(begin - q) * panel->columns + done,
+          .sum_stride = panel->columns,
           .target = job->tensors->output + at,
           .target_stride = (size_t)view->output_step,
           .plane = (size_t)plane,
@@ -177,7 +192,7 @@ static void run_product(gather_product *product) {
   }
   size_t stride = (size_t)job->plan->axes[PPH_WIDTH].output_step *
                   (size_t)job->spec->problem.out_channels;
-  pph_epilogue epilogue = product->epilogue;
+  pph_epilogue epilogue = make_epilogue(product);
   if (job->tensors->residual) {
     epilogue.residual = job->tensors->residual + at;
     epilogue.residual_stride = stride;
@@ -187,70 +202,115 @@ static void run_product(gather_product *product) {
 
 /* Blocks */
 
-/* Whether the (depth, height) phases of `pair` exist at the tile. */
-static bool find_rows(const gather_product *product, size_t pair,
-                      int64_t *out) {
-  const pph_gather_part *part = product->part;
-  size_t heights = (size_t)part->runs[PPH_HEIGHT].count;
-  int64_t phase[2] = {part->runs[0].first + (int64_t)(pair / heights),
-                      part->runs[1].first + (int64_t)(pair % heights)};
+/* Whether the panel's depth and height phases exist at the tile. */
+static bool find_rows(gather_product *product) {
   for (int i = 0; i < 2; i++) {
     const pph_axis_view *view = &product->job->plan->axes[i];
-    out[i] = product->tile->q[i] * view->output_step + phase[i] - view->trim;
-    if (out[i] < 0 || out[i] >= view->axis.output)
+    product->out[i] = product->tile.q[i] * view->output_step +
+                      product->panel->phase[i] - view->trim;
+    if (product->out[i] < 0 || product->out[i] >= view->axis.output)
       return false;
   }
   return true;
 }
 
-/* All tiles of a block times one column block. Where weights do not stay in
-   cache the tiles fetch the next ones meanwhile, each a part. */
-static void run_columns(gather_product *product,
-                        const pph_gather_block *block, size_t pair) {
-  const pph_gather_plan *plan = product->job->plan;
+static void set_tile(gather_product *product, const pph_gather_block *block,
+                     size_t index) {
+  gather_tile *tile = &product->tile;
   const pph_gather_part *part = product->part;
-  int64_t length = plan->axes[PPH_WIDTH].length;
-  gather_tile tile = {.n = block->n, .q = {block->first[PPH_DEPTH]}};
-  size_t segments = block->segments;
-  size_t tiles = (size_t)block->count[PPH_HEIGHT] * segments;
-  size_t depth = part->depth;
-  size_t width = pph_gather_round(plan, product->columns);
-  const float *next = product->weights + depth * width;
-  bool fetch = plan->fetch && next < plan->weights + plan->weight_floats;
-  product->tile = &tile;
-  product->ahead_step = (width + tiles - 1) / tiles;
+  int64_t length = product->job->plan->axes[PPH_WIDTH].length;
+  size_t h = index / block->segments;
+  size_t segment = block->segment + index % block->segments;
+  int64_t w = pph_gather_tile_first(part, length, segment);
+  tile->q[PPH_HEIGHT] = block->first[PPH_HEIGHT] + (int64_t)h;
+  tile->q[PPH_WIDTH] = w;
+  tile->rows =
+      (uint32_t)(pph_gather_tile_first(part, length, segment + 1) - w);
+  tile->inputs = block->inputs + h * block->line +
+                 (size_t)(w - block->first[PPH_WIDTH]) *
+                     block->reads->row_step;
+}
+
+/* Shares `floats` from `first` on out over the steps of tiles; those in which a
+   tile fetches where its sums go are not for it. */
+static void share_fetch(gather_product *product, const float *first,
+                        size_t floats, size_t index, size_t shares) {
+  size_t depth = product->part->depth;
+  size_t targets = product->job->plan->far ? product->tile.rows : 0;
+  product->ahead = NULL;
+  if (!first || depth <= targets)
+    return;
+  size_t steps = depth - targets;
+  product->ahead_step = pph_divide_up(floats, steps * shares);
+  product->ahead = first + index * steps * product->ahead_step;
+}
+
+/* All tiles of a block times one panel, which fetch the next weights meanwhile
+   as these do not stay in cache. */
+static void run_panel(gather_product *product, const pph_gather_block *block) {
+  const pph_gather_plan *plan = product->job->plan;
+  size_t tiles = (size_t)block->count[PPH_HEIGHT] * block->segments;
+  size_t floats = product->part->depth *
+                  pph_gather_round(plan, product->panel->columns);
+  const float *next = product->panel->weights + floats;
+  if (next >= plan->weights + plan->weight_floats)
+    next = NULL;
   for (size_t i = 0; i < tiles; i++) {
-    size_t h = i / segments, segment = block->segment + i % segments;
-    int64_t w = pph_gather_tile_first(part, length, segment);
-    tile.q[PPH_HEIGHT] = block->first[PPH_HEIGHT] + (int64_t)h;
-    tile.q[PPH_WIDTH] = w;
-    tile.rows =
-        (uint32_t)(pph_gather_tile_first(part, length, segment + 1) - w);
-    tile.inputs =
-        block->inputs + h * block->line +
-        (size_t)(w - block->first[PPH_WIDTH]) * block->reads->row_step;
-    product->ahead = fetch ? next + i * product->ahead_step * depth : NULL;
-    if (find_rows(product, pair, product->out))
+    set_tile(product, block, i);
+    share_fetch(product, next, floats, i, tiles);
+    if (find_rows(product))
       run_product(product);
   }
 }
 
-static void set_columns(gather_product *product, size_t group, size_t pair,
-                        size_t block) {
+/* Each tile of a block times all of the panels, which stay in cache: outputs
+   and inputs then come one after another. Meanwhile the next inputs are
+   fetched, where they are not copies. */
+static void run_panels(gather_product *product, const pph_gather_block *block,
+                       const gather_panel *panels, size_t count) {
+  size_t tiles = (size_t)block->count[PPH_HEIGHT] * block->segments;
+  bool fetch = product->job->plan->far &&
+               product->reads == &product->part->direct;
+  for (size_t i = 0; i < tiles; i++) {
+    set_tile(product, block, i);
+    size_t floats = product->tile.rows * product->reads->row_step;
+    const float *next = fetch && i + 1 < tiles
+                            ? product->tile.inputs + floats
+                            : NULL;
+    for (size_t j = 0; j < count; j++) {
+      product->panel = &panels[j];
+      share_fetch(product, next, floats, j, count);
+      if (find_rows(product))
+        run_product(product);
+    }
+  }
+}
+
+static void set_panel(const gather_product *product, size_t group,
+                      size_t index, gather_panel *panel) {
   const pph_gather_part *part = product->part;
   const pph_gather_plan *plan = product->job->plan;
-  size_t channels = plan->repeats * plan->out_channels;
-  product->group = group;
-  product->column = block * plan->column_step;
-  size_t left = part->columns - product->column;
-  product->columns = left < plan->column_step ? left : plan->column_step;
-  product->weights = plan->weights + part->packed +
-                     (group * pph_gather_pairs(part) + pair) *
-                         part->packed_each +
-                     product->column * part->depth;
-  size_t at = group * channels + product->column;
-  product->epilogue.bias = plan->bias ? plan->bias + at : NULL;
-  product->epilogue.slopes = plan->slopes ? plan->slopes + at : NULL;
+  const pph_phase_run *runs = part->runs;
+  size_t blocks = pph_gather_column_blocks(plan, part);
+  size_t pair = index / blocks, channels = plan->out_channels;
+  size_t heights = (size_t)runs[PPH_HEIGHT].count;
+  size_t column = index % blocks * plan->column_step;
+  size_t left = part->columns - column, inside = column % channels;
+  size_t columns = left < plan->column_step ? left : plan->column_step;
+  size_t at = group * plan->repeats * channels + column;
+  *panel = (gather_panel){
+      .phase = {runs[0].first + (int64_t)(pair / heights),
+                runs[1].first + (int64_t)(pair % heights),
+                runs[2].first + (int64_t)(column / channels)},
+      .column = column,
+      .columns = columns,
+      .channel = (int64_t)(group * channels + inside),
+      .spread = (int64_t)((inside + columns - 1) / channels),
+      .weights = plan->weights + part->packed +
+                 (group * pph_gather_pairs(part) + pair) * part->packed_each +
+                 column * part->depth,
+      .bias = plan->bias ? plan->bias + at : NULL,
+      .slopes = plan->slopes ? plan->slopes + at : NULL};
 }
 
 /* Block `index` of the part, without its chunk: [group][image][depth][height]
@@ -287,17 +347,24 @@ static void run_part(const pph_gather_job *job, const pph_gather_part *part,
   pph_gather_find_inputs(job, part, &block, workspace);
   gather_product product = {.job = job,
                             .part = part,
+                            .tile = {.n = block.n,
+                                     .q = {block.first[PPH_DEPTH]}},
                             .reads = block.reads,
-                            .sums = workspace + job->plan->copy_floats,
-                            .epilogue = {.low = job->spec->low,
-                                         .high = job->spec->high}};
-  size_t column_blocks = pph_gather_column_blocks(job->plan, part);
-  size_t all = column_blocks * pph_gather_pairs(part);
+                            .sums = workspace + job->plan->copy_floats};
+  size_t all =
+      pph_gather_column_blocks(job->plan, part) * pph_gather_pairs(part);
   size_t end = all * (chunk + 1) / part->chunks;
-  for (size_t i = all * chunk / part->chunks; i < end; i++) {
-    size_t pair = i / column_blocks;
-    set_columns(&product, block.group, pair, i % column_blocks);
-    run_columns(&product, &block, pair);
+  for (size_t i = all * chunk / part->chunks; i < end;) {
+    gather_panel panels[PPH_GATHER_PANELS];
+    size_t count = end - i < part->panels ? end - i : part->panels;
+    for (size_t j = 0; j < count; j++)
+      set_panel(&product, block.group, i + j, &panels[j]);
+    product.panel = panels;
+    if (job->plan->fetch)
+      run_panel(&product, &block);
+    else
+      run_panels(&product, &block, panels, count);
+    i += count;
   }
 }
 

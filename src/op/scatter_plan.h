@@ -1,8 +1,8 @@
-/* scatter: transposed convolution of short inputs. All input pixels form the
-   rows of a few GEMM panels; each tap's products go straight to the sums of the
-   output elements that they belong to, in the order of EXACT (a higher kernel
-   index is a lower input position). Nothing is multiplied by padding, and the
-   weights, which are what costs, are read once and in order. */
+/* scatter: ordinary and transposed convolutions of few pixels, whose weights
+   are what costs. Each tap of the kernel is a product of its own: all input
+   pixels that it moves to somewhere, times its weights, added to the sums of
+   the outputs that they belong to, in the order of EXACT. Nothing is multiplied
+   by padding, and the weights are read once and in order. */
 #ifndef PPH_OP_SCATTER_PLAN_H
 #define PPH_OP_SCATTER_PLAN_H
 
@@ -10,46 +10,75 @@
 #include "kernel/gemm.h"
 #include "kernel/kernel_table.h"
 #include "kernel/pack.h"
+#include "kernel/transpose.h"
 #include "op/algo.h"
 
+enum { PPH_SCATTER_MAX_ROWS = 256 };
+
+/* What taps on one axis move: input + i * input_step to output + i *
+   output_step, for i in [0, count). */
+typedef struct pph_scatter_span {
+  int64_t input, output, count, input_step, output_step;
+} pph_scatter_span;
+
+typedef struct pph_scatter_product {
+  int64_t taps[PPH_PROBLEM_AXES]; /* kernel indices; width: the first */
+  int64_t joined;                 /* so many kernel columns */
+  pph_scatter_span spans[PPH_PROBLEM_AXES]; /* of the first tap, but wherever
+                                               one of the joined has outputs */
+  size_t rows;
+} pph_scatter_product;
+
+/* Outputs are computed in lots of channels, whose sums lie in the workspace; a
+   lot is some slices of as many channels as the kernel has columns. */
 typedef struct pph_scatter_plan {
   const pph_kernel *gemm;
   pph_gemm_kernel run_gemm;
   pph_pack_kernel run_pack;
   pph_finish_kernel run_finish, run_finish_planes;
-  size_t pixels;      /* of the input, all images */
-  size_t outputs;     /* pixels of the output */
-  size_t tiles, rows; /* GEMM tiles of so many pixels, the last one less */
-  size_t panel_floats;
-  size_t channels; /* output channels of a slice, the last one less */
-  size_t slices;
+  pph_transpose_kernel run_transpose;
+  size_t pixels, outputs; /* of all images */
+  size_t rows;            /* of a product, at most */
+  size_t channels;        /* of a slice, the last one less */
+  size_t slices;          /* all of them */
+  size_t lot_slices;      /* of a lot, the last one less */
+  size_t lots;
   /* Neighbouring kernel columns whose output columns are neighbours as well are
-     one product: so many, as fit the kernel. */
+     one product, where a slice is all channels: so many, as fit the kernel. */
   int64_t joined;
+  size_t groups;    /* products along the width */
+  size_t all;       /* products, with those that have no rows */
+  size_t count;     /* without them */
+  pph_scatter_product *products; /* `count`, in the order of EXACT */
   size_t slice_floats; /* packed weights of a slice */
-  size_t lots;         /* of slices, for threads */
   bool streams;        /* weights come from beyond level 2 */
-  float *weights; /* [slice][depth, row, joined columns: last first][channel] */
+  size_t panel_floats, input_floats, sum_floats, edge_floats; /* workspace */
+  size_t bytes;                                               /* all of it */
+  float *weights; /* [lot][product][slice][input channel][columns] */
+  size_t weight_floats;
 } pph_scatter_plan;
 
-/* Kernel columns [first, first + count) of the width, one product. */
-typedef struct pph_scatter_taps {
-  int64_t first, count;
-} pph_scatter_taps;
+/* Everything but kernels, products and weights. False when it does not support
+   the problem. */
+bool pph_scatter_make(const pph_conv_spec *spec, pph_scatter_plan *plan);
 
-/* The last columns whose output lies in one stride come first. `end` is the
-   kernel's length at the start, then the first column of the group that is
-   unfinished. A group that is cut is given from its begin. */
-static inline pph_scatter_taps pph_scatter_next(const pph_scatter_plan *plan,
-                                                const pph_axis *width,
-                                                int64_t end) {
-  int64_t each = plan->joined;
-  int64_t group = (end - 1) / width->stride * width->stride;
-  int64_t first = group + (end - 1 - group) / each * each;
-  return (pph_scatter_taps){first, end - first};
+/* Product `index` of all, which may have no rows, in the order of EXACT. */
+pph_scatter_product pph_scatter_find(const pph_scatter_plan *plan,
+                                     const pph_problem *problem, size_t index);
+
+/* Whether both read the same pixels. */
+bool pph_scatter_same(const pph_scatter_product *a,
+                      const pph_scatter_product *b);
+
+/* Channels of slice `number`. */
+static inline size_t pph_scatter_channels(const pph_scatter_plan *plan,
+                                          const pph_problem *problem,
+                                          size_t number) {
+  size_t left = (size_t)problem->out_channels - number * plan->channels;
+  return left < plan->channels ? left : plan->channels;
 }
 
-/* Columns of a product as the panel has them. */
+/* Columns of a product as the weights have them. */
 static inline size_t pph_scatter_width(const pph_scatter_plan *plan,
                                        size_t columns) {
   size_t lanes = plan->gemm->lanes;

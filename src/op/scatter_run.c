@@ -1,10 +1,12 @@
-/* Running scatter: a slice of output channels at a time. */
+/* Running scatter: a lot of output channels at a time, product by product. */
 #include <string.h>
 
 #include "base/checked.h"
 #include "op/scatter_plan.h"
 
-enum { MAX_COLUMNS = 64 };
+/* A single tile, which takes weights as fast as they come, fetches what it
+   needs itself a few steps later. */
+enum { NEAR_FLOATS = 512 };
 
 typedef struct scatter_run {
   const pph_scatter_plan *plan;
@@ -13,190 +15,219 @@ typedef struct scatter_run {
   size_t thread_bytes;
 } scatter_run;
 
-/* A slice under way. */
-typedef struct scatter_slice {
+/* A row of a product: input pixel, and where its columns go: floats from the
+   sums' start, which may lie outside; columns [begin, end) are inside. */
+typedef struct scatter_row {
+  size_t input;
+  int64_t target, begin, end;
+} scatter_row;
+
+/* A lot under way. */
+typedef struct scatter_lot {
   const scatter_run *run;
-  size_t first, channels; /* output channels */
-  const float *panels;
-  float *sums;          /* [output pixel][channel] */
-  const float *weights; /* of the taps */
-  const float *next;    /* of the taps after them */
-  size_t next_step;     /* floats that a tile fetches per input channel */
-} scatter_slice;
+  size_t first, slices; /* of the lot */
+  size_t channels;      /* output channels of the lot */
+  const float *input;   /* channels last */
+  float *panels, *sums, *edges;
+  const float *weights; /* of the product's slice */
+  const pph_scatter_product *product;
+  scatter_row rows[PPH_SCATTER_MAX_ROWS];
+  size_t places[PPH_SCATTER_MAX_ROWS]; /* of them: floats from sums */
+  size_t tiles, tile_rows; /* the product's rows; the last tile has less */
+} scatter_lot;
 
-/* Packing the input */
+/* Input */
 
-static void pack_tile(const scatter_run *run, size_t tile, float *panel) {
+/* Turns planes over: [image][pixel][channel]. */
+static const float *turn_input(const scatter_run *run, float *target) {
   const pph_scatter_plan *plan = run->plan;
-  const pph_problem *p = &run->spec->problem;
-  size_t channels = (size_t)p->in_channels;
-  size_t image = plan->pixels / (size_t)p->batch, first = tile * plan->rows;
-  size_t rows = plan->pixels - first;
-  rows = rows < plan->rows ? rows : plan->rows;
-  bool planes = run->spec->input_channels_first;
-  const float *sources[PPH_GEMM_MAX_ROWS];
-  for (size_t i = 0; i < rows; i++) {
-    size_t pixel = first + i, n = pixel / image;
-    sources[i] =
-        run->tensors->input +
-        (planes ? n * channels * image + pixel % image : pixel * channels);
+  size_t batch = (size_t)run->spec->problem.batch;
+  size_t channels = (size_t)run->spec->problem.in_channels;
+  size_t image = plan->pixels / batch;
+  if (!plan->input_floats)
+    return run->tensors->input;
+  for (size_t n = 0; n < batch; n++)
+    plan->run_transpose(&(pph_transpose_block){
+        .rows = channels,
+        .columns = image,
+        .source = run->tensors->input + n * channels * image,
+        .source_step = image,
+        .target = target + n * channels * image,
+        .target_step = channels});
+  return target;
+}
+
+static void pack_panels(const scatter_lot *lot) {
+  const pph_scatter_plan *plan = lot->run->plan;
+  size_t channels = (size_t)lot->run->spec->problem.in_channels;
+  size_t row_floats = plan->panel_floats / plan->rows;
+  for (size_t first = 0; first < lot->product->rows; first += lot->tile_rows) {
+    size_t rows = lot->product->rows - first;
+    rows = rows < lot->tile_rows ? rows : lot->tile_rows;
+    const float *sources[PPH_GEMM_MAX_ROWS];
+    for (size_t i = 0; i < rows; i++)
+      sources[i] = lot->input + lot->rows[first + i].input * channels;
+    plan->run_pack(&(pph_pack_run){.rows = (uint32_t)rows,
+                                   .count = channels,
+                                   .step = 1,
+                                   .sources = sources,
+                                   .panel = lot->panels + first * row_floats});
   }
-  plan->run_pack(&(pph_pack_run){.rows = (uint32_t)rows,
-                                 .count = channels,
-                                 .step = planes ? image : 1,
-                                 .sources = sources,
-                                 .panel = panel});
 }
 
 /* Products */
 
-/* Where the products of one pixel go: floats from the sums' start, which may
-   lie outside; of the joined columns [begin, end) are inside. */
-typedef struct scatter_row {
-  int64_t target, begin, end;
-} scatter_row;
-
-/* taps: kernel index along depth and height; the width's joined columns. */
-typedef struct scatter_taps {
-  int64_t depth, height;
-  pph_scatter_taps width;
-} scatter_taps;
-
-static bool is_inside(int64_t at, const pph_axis *axis) {
-  return at >= 0 && at < axis->output;
+static bool is_whole(const scatter_lot *lot, const scatter_row *row) {
+  return row->begin == 0 && row->end == lot->product->joined;
 }
 
-/* Output position of an input position and a kernel index. */
-static int64_t find_output(const pph_axis *axis, int64_t input, int64_t k) {
-  return input * axis->stride + k * axis->dilation - axis->pad_begin;
+/* Rows of one line of pixels. */
+static scatter_row *list_line(const scatter_lot *lot, int64_t input_line,
+                              int64_t output_line, scatter_row *row) {
+  const pph_axis *width = &lot->run->spec->problem.axes[PPH_WIDTH];
+  const pph_scatter_span *span = &lot->product->spans[PPH_WIDTH];
+  int64_t in = input_line * width->input + span->input, x = span->output;
+  int64_t out = output_line * width->output;
+  for (int64_t i = 0; i < span->count; i++) {
+    *row++ = (scatter_row){
+        .input = (size_t)in,
+        .target = (out + x) * (int64_t)lot->channels,
+        .begin = pph_max_i64(0, -x),
+        .end = pph_min_i64(lot->product->joined, width->output - x)};
+    in += span->input_step;
+    x += span->output_step;
+  }
+  return row;
 }
 
-static scatter_row find_row(const scatter_slice *slice, size_t pixel,
-                            const scatter_taps *taps) {
-  const pph_axis *axes = slice->run->spec->problem.axes;
-  const pph_axis *width = &axes[PPH_WIDTH];
-  int64_t rest = (int64_t)pixel, x, y, z;
-  x = find_output(width, rest % width->input, taps->width.first);
-  rest /= width->input;
-  y = find_output(&axes[PPH_HEIGHT], rest % axes[PPH_HEIGHT].input,
-                  taps->height);
-  rest /= axes[PPH_HEIGHT].input;
-  z = find_output(&axes[PPH_DEPTH], rest % axes[PPH_DEPTH].input, taps->depth);
-  rest /= axes[PPH_DEPTH].input;
-  if (!is_inside(y, &axes[PPH_HEIGHT]) || !is_inside(z, &axes[PPH_DEPTH]))
-    return (scatter_row){0};
-  int64_t line =
-      (rest * axes[PPH_DEPTH].output + z) * axes[PPH_HEIGHT].output + y;
-  return (scatter_row){
-      .target = (line * width->output + x) * (int64_t)slice->channels,
-      .begin = pph_min_i64(pph_max_i64(0, -x), taps->width.count),
-      .end = pph_max_i64(0, pph_min_i64(width->output - x, taps->width.count))};
+static void list_rows(scatter_lot *lot) {
+  const pph_problem *p = &lot->run->spec->problem;
+  const pph_axis *depth = &p->axes[PPH_DEPTH], *height = &p->axes[PPH_HEIGHT];
+  const pph_scatter_span *planes = &lot->product->spans[PPH_DEPTH];
+  const pph_scatter_span *lines = &lot->product->spans[PPH_HEIGHT];
+  scatter_row *row = lot->rows;
+  for (int64_t n = 0; n < p->batch; n++)
+    for (int64_t d = 0; d < planes->count; d++) {
+      int64_t in = n * depth->input + planes->input + d * planes->input_step;
+      int64_t out =
+          n * depth->output + planes->output + d * planes->output_step;
+      in = in * height->input + lines->input;
+      out = out * height->output + lines->output;
+      for (int64_t h = 0; h < lines->count; h++)
+        row = list_line(lot, in + h * lines->input_step,
+                        out + h * lines->output_step, row);
+    }
 }
 
-/* Between the sums and a tile; elements outside stay as they are. */
-static void move_rows(const scatter_slice *slice, const scatter_row *rows,
-                      size_t count, float *tile, bool back) {
-  size_t channels = slice->channels;
-  for (size_t i = 0; i < count; i++) {
-    if (rows[i].begin >= rows[i].end)
+/* Where the kernel finds the rows' sums: those that lie in part outside have a
+   place among the edges, as row i of their tile. */
+static void find_places(scatter_lot *lot) {
+  size_t columns = lot->run->plan->gemm->columns;
+  size_t edges = (size_t)(lot->edges - lot->sums);
+  for (size_t i = 0; i < lot->product->rows; i++)
+    lot->places[i] = is_whole(lot, &lot->rows[i])
+                         ? (size_t)lot->rows[i].target
+                         : edges + i % lot->tile_rows * columns;
+}
+
+/* Copies rows that have edges: from the sums, or back. */
+static void move_edges(const scatter_lot *lot, size_t first, size_t count,
+                       bool back) {
+  for (size_t i = first; i < first + count; i++) {
+    const scatter_row *row = &lot->rows[i];
+    if (is_whole(lot, row))
       continue;
-    size_t first = (size_t)rows[i].begin * channels;
-    size_t bytes =
-        (size_t)(rows[i].end - rows[i].begin) * channels * sizeof(float);
-    float *inside = tile + i * MAX_COLUMNS + first;
-    float *sums = slice->sums + (rows[i].target + (int64_t)first);
-    memcpy(back ? sums : inside, back ? inside : sums, bytes);
+    size_t begin = (size_t)row->begin * lot->channels;
+    size_t bytes = (size_t)(row->end - row->begin) * lot->channels *
+                   sizeof(float);
+    float *edge = lot->sums + lot->places[i] + begin;
+    float *sums = lot->sums + (row->target + (int64_t)begin);
+    memcpy(back ? sums : edge, back ? edge : sums, bytes);
   }
 }
 
-/* Whether all rows are whole and lie at one distance from the next. */
-static bool is_regular(const scatter_row *rows, size_t count, int64_t joined) {
-  for (size_t i = 0; i < count; i++)
-    if (rows[i].begin > 0 || rows[i].end < joined ||
-        (i > 1 && rows[i].target - rows[i - 1].target !=
-                      rows[1].target - rows[0].target))
-      return false;
-  return true;
-}
-
-static void multiply_tile(const scatter_slice *slice, size_t number,
-                          const scatter_taps *taps) {
-  const pph_scatter_plan *plan = slice->run->plan;
-  scatter_row rows[PPH_GEMM_MAX_ROWS];
-  size_t depth = (size_t)slice->run->spec->problem.in_channels;
-  size_t first = number * plan->rows, count = plan->pixels - first;
-  count = count < plan->rows ? count : plan->rows;
-  bool any = false;
-  for (size_t i = 0; i < count; i++) {
-    rows[i] = find_row(slice, first + i, taps);
-    any = any || rows[i].begin < rows[i].end;
-  }
-  if (!any)
-    return;
-  pph_gemm_tile tile = {
+/* A tile of slice `number` of the lot. */
+static void multiply_tile(const scatter_lot *lot, size_t number,
+                          size_t columns, size_t first) {
+  const pph_scatter_plan *plan = lot->run->plan;
+  size_t depth = (size_t)lot->run->spec->problem.in_channels;
+  size_t count = lot->product->rows - first;
+  count = count < lot->tile_rows ? count : lot->tile_rows;
+  size_t width = pph_scatter_width(plan, columns);
+  const float *end = plan->weights + plan->weight_floats;
+  const float *next = lot->weights + depth * width;
+  size_t step = pph_divide_up(width, lot->tiles);
+  if (lot->tiles == 1 && depth * width > NEAR_FLOATS)
+    next = lot->weights + NEAR_FLOATS;
+  move_edges(lot, first, count, false);
+  plan->run_gemm(&(pph_gemm_tile){
       .rows = (uint32_t)count,
-      .columns = (uint32_t)((size_t)taps->width.count * slice->channels),
+      .columns = (uint32_t)columns,
       .depth = depth,
-      .a = slice->panels + number * plan->panel_floats,
-      .b = slice->weights,
+      .a = lot->panels + first * (plan->panel_floats / plan->rows),
+      .b = lot->weights,
+      .c = lot->sums + number * plan->channels,
+      .places = lot->places + first,
       .accumulate = true,
-      .ahead = plan->streams ? slice->next + number * slice->next_step * depth
-                             : NULL,
-      .ahead_step = slice->next_step};
-  if (is_regular(rows, count, taps->width.count)) {
-    tile.c = slice->sums + rows[0].target;
-    tile.c_stride = count > 1 ? (size_t)(rows[1].target - rows[0].target) : 0;
-    plan->run_gemm(&tile);
-    return;
-  }
-  float sums[PPH_GEMM_MAX_ROWS * MAX_COLUMNS] = {0};
-  tile.c = sums;
-  tile.c_stride = MAX_COLUMNS;
-  move_rows(slice, rows, count, sums, false);
-  plan->run_gemm(&tile);
-  move_rows(slice, rows, count, sums, true);
+      .ahead = plan->streams && next < end
+                   ? next + first / lot->tile_rows * step * depth
+                   : NULL,
+      .ahead_step = step});
+  move_edges(lot, first, count, true);
 }
 
-static void multiply_line(scatter_slice *slice, scatter_taps *taps) {
-  const pph_scatter_plan *plan = slice->run->plan;
-  const pph_problem *p = &slice->run->spec->problem;
-  const pph_axis *width = &p->axes[PPH_WIDTH];
-  for (int64_t end = width->kernel; end > 0; end = taps->width.first) {
-    taps->width = pph_scatter_next(plan, width, end);
-    size_t columns =
-        pph_scatter_width(plan, (size_t)taps->width.count * slice->channels);
-    slice->next = slice->weights + (size_t)p->in_channels * columns;
-    slice->next_step = (columns + plan->tiles - 1) / plan->tiles;
-    for (size_t i = 0; i < plan->tiles; i++)
-      multiply_tile(slice, i, taps);
-    slice->weights = slice->next;
+static void multiply(scatter_lot *lot) {
+  const pph_scatter_plan *plan = lot->run->plan;
+  const pph_problem *p = &lot->run->spec->problem;
+  for (size_t i = 0; i < lot->slices; i++) {
+    size_t columns = (size_t)lot->product->joined *
+                     pph_scatter_channels(plan, p, lot->first + i);
+    for (size_t row = 0; row < lot->product->rows; row += lot->tile_rows)
+      multiply_tile(lot, i, columns, row);
+    lot->weights +=
+        (size_t)p->in_channels * pph_scatter_width(plan, columns);
+  }
+}
+
+static void run_products(scatter_lot *lot) {
+  const pph_scatter_plan *plan = lot->run->plan;
+  for (size_t i = 0; i < plan->count; i++) {
+    lot->product = &plan->products[i];
+    lot->tiles = pph_divide_up(lot->product->rows, plan->gemm->rows);
+    lot->tile_rows = pph_divide_up(lot->product->rows, lot->tiles);
+    lot->tiles = pph_divide_up(lot->product->rows, lot->tile_rows);
+    list_rows(lot);
+    find_places(lot);
+    if (i == 0 || !pph_scatter_same(lot->product, lot->product - 1))
+      pack_panels(lot);
+    multiply(lot);
   }
 }
 
 /* Sums to the output */
 
-static void store_slice(const scatter_slice *slice) {
-  const pph_conv_spec *spec = slice->run->spec;
-  const pph_conv_tensors *tensors = slice->run->tensors;
-  const pph_scatter_plan *plan = slice->run->plan;
+static void store_lot(const scatter_lot *lot) {
+  const pph_conv_spec *spec = lot->run->spec;
+  const pph_conv_tensors *tensors = lot->run->tensors;
+  const pph_scatter_plan *plan = lot->run->plan;
   size_t images = (size_t)spec->problem.batch;
   size_t pixels = plan->outputs / images;
   size_t all = (size_t)spec->problem.out_channels;
+  size_t first = lot->first * plan->channels;
   bool planes = spec->output_channels_first;
   for (size_t n = 0; n < images; n++) {
-    size_t at = n * pixels * all + slice->first * (planes ? pixels : 1);
+    size_t at = n * pixels * all + first * (planes ? pixels : 1);
     pph_epilogue epilogue = {
-        .bias = spec->bias ? spec->bias + slice->first : NULL,
-        .slopes = spec->slopes ? spec->slopes + slice->first : NULL,
+        .bias = spec->bias ? spec->bias + first : NULL,
+        .slopes = spec->slopes ? spec->slopes + first : NULL,
         .residual = spec->residual ? tensors->residual + at : NULL,
         .residual_stride = all,
         .low = spec->low,
         .high = spec->high};
     pph_finish_block block = {.rows = (uint32_t)pixels,
-                              .columns = slice->channels,
-                              .sums =
-                                  slice->sums + n * pixels * slice->channels,
-                              .sum_stride = slice->channels,
+                              .columns = lot->channels,
+                              .sums = lot->sums + n * pixels * lot->channels,
+                              .sum_stride = lot->channels,
                               .target = tensors->output + at,
                               .target_stride = planes ? 1 : all,
                               .plane = planes ? pixels : 1,
@@ -205,38 +236,28 @@ static void store_slice(const scatter_slice *slice) {
   }
 }
 
-static void run_slice(const scatter_run *run, size_t number,
-                      const float *panels, float *sums) {
-  const pph_scatter_plan *plan = run->plan;
-  const pph_problem *p = &run->spec->problem;
-  size_t first = number * plan->channels;
-  size_t left = (size_t)p->out_channels - first;
-  scatter_slice slice = {
-      .run = run,
-      .first = first,
-      .channels = left < plan->channels ? left : plan->channels,
-      .panels = panels,
-      .sums = sums,
-      .weights = plan->weights + number * plan->slice_floats};
-  memset(sums, 0, plan->outputs * slice.channels * sizeof(float));
-  scatter_taps taps;
-  for (taps.depth = p->axes[PPH_DEPTH].kernel; taps.depth-- > 0;)
-    for (taps.height = p->axes[PPH_HEIGHT].kernel; taps.height-- > 0;)
-      multiply_line(&slice, &taps);
-  store_slice(&slice);
-}
-
-static void run_lot(void *context, uint32_t worker, size_t lot) {
+static void run_lot(void *context, uint32_t worker, size_t number) {
   const scatter_run *run = context;
   const pph_scatter_plan *plan = run->plan;
-  char *workspace = run->tensors->workspace;
-  float *panels = (float *)(void *)(workspace + worker * run->thread_bytes);
-  for (size_t i = 0; i < plan->tiles; i++)
-    pack_tile(run, i, panels + i * plan->panel_floats);
-  float *sums = panels + plan->tiles * plan->panel_floats;
-  size_t end = plan->slices * (lot + 1) / plan->lots;
-  for (size_t i = plan->slices * lot / plan->lots; i < end; i++)
-    run_slice(run, i, panels, sums);
+  char *workspace = (char *)run->tensors->workspace +
+                    worker * run->thread_bytes;
+  scatter_lot lot; /* not cleared: it is large */
+  lot.run = run;
+  lot.first = number * plan->lot_slices;
+  lot.panels = (float *)(void *)workspace;
+  float *input = lot.panels + plan->panel_floats;
+  lot.sums = input + plan->input_floats;
+  lot.edges = lot.sums + plan->sum_floats;
+  lot.input = turn_input(run, input);
+  size_t left = plan->slices - lot.first;
+  lot.slices = left < plan->lot_slices ? left : plan->lot_slices;
+  lot.channels = (lot.slices - 1) * plan->channels +
+                 pph_scatter_channels(plan, &run->spec->problem,
+                                      lot.first + lot.slices - 1);
+  lot.weights = plan->weights + lot.first * plan->slice_floats;
+  memset(lot.sums, 0, plan->outputs * lot.channels * sizeof(float));
+  run_products(&lot);
+  store_lot(&lot);
 }
 
 void pph_scatter_run(const pph_algo_plan *plan, const pph_conv_spec *spec,

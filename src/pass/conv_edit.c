@@ -18,7 +18,7 @@ bool pph_conv_edit_supports(const pph_graph *graph, const pph_node *node,
   pph_tensor weight, bias;
   size_t count;
   if ((node->kind != PPH_NODE_CONV && node->kind != PPH_NODE_CONV_TRANSPOSE) ||
-      node->activation != PPH_ACTIVATION_NONE || node->input_count > 3 ||
+      node->activation != PPH_ACTIVATION_NONE || pph_node_adds_residual(node) ||
       !pph_node_find_constant(graph, node, 1, &weight) ||
       weight.type != PPH_F32 || weight.shape.rank < 3 ||
       !pph_shape_count(&weight.shape, &count) || count == 0)
@@ -84,8 +84,8 @@ static pph_status scale_weight(pph_graph *graph, const pph_node *node,
   else
     scale_rows(&weight, count, scale, data);
   pph_tensor made = {PPH_F32, weight.shape, data};
-  pph_status status = add_constant(
-      graph, pph_node_find_input(graph, node, 1), &made, id, error);
+  pph_status status = add_constant(graph, pph_node_find_input(graph, node, 1),
+                                   &made, id, error);
   pph_heap_release(graph->heap, data);
   return status;
 }
@@ -95,8 +95,7 @@ static pph_status move_bias(pph_graph *graph, const pph_node *node,
                             int64_t channels, pph_id *id, pph_error *error) {
   pph_tensor bias;
   bool present = pph_node_find_constant(graph, node, 2, &bias);
-  float *data =
-      pph_heap_allocate(graph->heap, (size_t)channels, sizeof *data);
+  float *data = pph_heap_allocate(graph->heap, (size_t)channels, sizeof *data);
   if (!data)
     return pph_fail_memory(error);
   for (int64_t c = 0; c < channels; c++) {

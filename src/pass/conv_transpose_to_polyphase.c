@@ -44,7 +44,7 @@ static const char *find_obstacle(const pph_graph *graph,
   if (weight.type != PPH_F32 ||
       pph_node_find_input(graph, node, 0)->type != PPH_F32)
     return "its elements are not f32";
-  if (node->input_count > 3 || node->activation == PPH_ACTIVATION_PRELU)
+  if (pph_node_adds_residual(node) || node->activation == PPH_ACTIVATION_PRELU)
     return "only the native operator does what is fused into it";
   return NULL;
 }

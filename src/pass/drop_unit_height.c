@@ -17,8 +17,7 @@ static int find_unit(const pph_graph *graph, const pph_node *node,
   if (!reshape || reshape->kind != PPH_NODE_RESHAPE)
     return -1;
   const pph_value *source = pph_node_find_input(graph, reshape, 0);
-  if (source->shape.rank != 3 ||
-      source->shape.dims[0] != in->shape.dims[0] ||
+  if (source->shape.rank != 3 || source->shape.dims[0] != in->shape.dims[0] ||
       source->shape.dims[1] != in->shape.dims[1])
     return -1;
   for (int i = 0; i < 2; i++)
@@ -74,8 +73,8 @@ static pph_status set_attributes(pph_graph *graph, pph_node *conv,
 }
 
 static pph_status make_conv(pph_rewrite *rewrite, pph_node *node,
-                            const pph_window *window, int unit,
-                            pph_node **conv, pph_error *error) {
+                            const pph_window *window, int unit, pph_node **conv,
+                            pph_error *error) {
   pph_graph *graph = rewrite->graph;
   const pph_node *reshape = pph_node_find_input(graph, node, 0)->producer;
   pph_id ids[3] = {reshape->inputs[0], PPH_NO_VALUE,
@@ -88,25 +87,13 @@ static pph_status make_conv(pph_rewrite *rewrite, pph_node *node,
   return pph_shape_infer_node(graph, *conv, error);
 }
 
-static pph_status become_reshape(pph_rewrite *rewrite, pph_node *node,
-                                 pph_id source, pph_error *error) {
-  const pph_shape shape =
-      pph_graph_value(rewrite->graph, node->outputs[0])->shape;
-  pph_id ids[2] = {source};
-  PPH_TRY(pph_graph_add_ints(rewrite->graph, NULL, shape.dims,
-                             (size_t)shape.rank, &ids[1], error));
-  node->kind = PPH_NODE_RESHAPE;
-  node->attribute_count = 0;
-  return pph_rewrite_set_inputs(rewrite, node, ids, 2, error);
-}
-
 static pph_status visit(pph_rewrite *rewrite, pph_node *node,
                         pph_error *error) {
   pph_graph *graph = rewrite->graph;
   pph_tensor weight;
   pph_window window;
   if ((node->kind != PPH_NODE_CONV && node->kind != PPH_NODE_CONV_TRANSPOSE) ||
-      node->activation != PPH_ACTIVATION_NONE || node->input_count > 3 ||
+      node->activation != PPH_ACTIVATION_NONE || pph_node_adds_residual(node) ||
       pph_node_find_input(graph, node, 0)->shape.rank != 4 ||
       !pph_node_find_constant(graph, node, 1, &weight))
     return PPH_OK;
@@ -118,7 +105,7 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
     return PPH_OK;
   pph_node *conv;
   PPH_TRY(make_conv(rewrite, node, &window, unit, &conv, error));
-  return become_reshape(rewrite, node, conv->outputs[0], error);
+  return pph_rewrite_become_reshape(rewrite, node, conv->outputs[0], error);
 }
 
 pph_status pph_pass_drop_unit_height(pph_graph *graph,

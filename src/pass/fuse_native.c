@@ -59,7 +59,8 @@ static pph_status fuse_add(fuser *f, pph_node *node, pph_error *error) {
   for (uint32_t slot = 0; slot < 2; slot++) {
     pph_node *conv = find_conv(f, node, slot);
     pph_id other = node->inputs[1 - slot];
-    if (!conv || conv->input_count > 3 || pph_graph_value(graph, other)->data ||
+    if (!conv || pph_node_adds_residual(conv) ||
+        pph_graph_value(graph, other)->data ||
         !pph_match_same(graph, other, node->outputs[0]) ||
         (best && best->index > conv->index))
       continue;
@@ -95,8 +96,8 @@ static pph_status fuse_prelu(fuser *f, pph_node *node, pph_error *error) {
   const pph_shape *shape = &pph_graph_value(graph, node->outputs[0])->shape;
   int64_t channels = shape->dims[1];
   size_t step;
-  const float *slopes = pph_match_per_channel(graph, node, 1, shape->rank,
-                                              channels, &step);
+  const float *slopes =
+      pph_match_per_channel(graph, node, 1, shape->rank, channels, &step);
   if (!slopes || channels > INT32_MAX)
     return PPH_OK;
   PPH_TRY(set_slopes(graph, conv, slopes, step, (size_t)channels, error));

@@ -81,25 +81,13 @@ static pph_status add_slice(pph_rewrite *rewrite, pph_node *before,
                                  taken->step};
   pph_id ids[5] = {taken->source};
   for (int i = 0; i < 4; i++)
-    PPH_TRY(pph_graph_add_ints(graph, NULL, &parameters[i], 1, &ids[1 + i],
-                               error));
+    PPH_TRY(
+        pph_graph_add_ints(graph, NULL, &parameters[i], 1, &ids[1 + i], error));
   pph_node *slice;
   PPH_TRY(pph_rewrite_insert(rewrite, PPH_NODE_SLICE, before, ids, 5, &slice,
                              error));
   *output = slice->outputs[0];
   return pph_shape_infer_node(graph, slice, error);
-}
-
-static pph_status become_reshape(pph_rewrite *rewrite, pph_node *node,
-                                 pph_id source, pph_error *error) {
-  pph_graph *graph = rewrite->graph;
-  const pph_shape shape = pph_graph_value(graph, node->outputs[0])->shape;
-  pph_id ids[2] = {source};
-  PPH_TRY(pph_graph_add_ints(graph, NULL, shape.dims, (size_t)shape.rank,
-                             &ids[1], error));
-  node->kind = PPH_NODE_RESHAPE;
-  node->attribute_count = 0;
-  return pph_rewrite_set_inputs(rewrite, node, ids, 2, error);
 }
 
 static pph_status replace(pph_rewrite *rewrite, pph_node *node,
@@ -109,7 +97,7 @@ static pph_status replace(pph_rewrite *rewrite, pph_node *node,
   if (pph_match_same(rewrite->graph, slice, node->outputs[0]) &&
       pph_rewrite_bypass(rewrite, node, slice))
     return PPH_OK;
-  return become_reshape(rewrite, node, slice, error);
+  return pph_rewrite_become_reshape(rewrite, node, slice, error);
 }
 
 static pph_status visit(pph_rewrite *rewrite, pph_node *node,
@@ -126,7 +114,7 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
       elements == 0)
     return PPH_OK;
   if (pph_node_find_input(graph, node, 0)->shape.dims[axis] == 1)
-    return become_reshape(rewrite, node, node->inputs[0], error);
+    return pph_rewrite_become_reshape(rewrite, node, node->inputs[0], error);
   if (pph_axis_map_trace(&map, graph, node->inputs[0], &taken.source) &&
       take(graph, &map, axis, index, &taken) && is_in_order(&map))
     return replace(rewrite, node, &taken, error);

@@ -17,9 +17,9 @@ typedef enum pph_polyphase_mode {
 typedef struct pph_pass_options {
   bool optimize; /* false: only what a specialised graph needs to run */
   pph_polyphase_mode polyphase;
-  /* Whether a convolution with an Add or PRelu behind it had better run in the
-     native operator, which does these as it stores; AUTO also leaves it the
-     phases of transposed convolutions. NULL: there is no native operator. */
+  /* Whether the native operator can run a convolution: with an Add or PRelu
+     behind it, it had better, as it does these while it stores; AUTO also
+     leaves it the phases of transposed convolutions. NULL: there is none. */
   bool (*fuses_natively)(const pph_graph *graph, const pph_node *node);
   bool choose_layout; /* false for export: layouts stay plain */
   const char *dump;   /* pass name, "all", or NULL */

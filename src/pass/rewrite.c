@@ -208,3 +208,15 @@ pph_node *pph_rewrite_find_private(const pph_rewrite *rewrite,
     return NULL;
   return value->producer;
 }
+
+pph_status pph_rewrite_become_reshape(pph_rewrite *rewrite, pph_node *node,
+                                      pph_id source, pph_error *error) {
+  /* By value: adding a constant may move it. */
+  pph_shape shape = pph_graph_value(rewrite->graph, node->outputs[0])->shape;
+  pph_id ids[2] = {source};
+  PPH_TRY(pph_graph_add_ints(rewrite->graph, NULL, shape.dims,
+                             (size_t)shape.rank, &ids[1], error));
+  node->kind = PPH_NODE_RESHAPE;
+  node->attribute_count = 0;
+  return pph_rewrite_set_inputs(rewrite, node, ids, 2, error);
+}

@@ -71,6 +71,13 @@ PPH_NODISCARD pph_status pph_rewrite_set_inputs(pph_rewrite *rewrite,
                                                 uint32_t count,
                                                 pph_error *error);
 
+/* Makes `node` a Reshape of `source` with a constant target: the shape of its
+   output, which must not be empty. */
+PPH_NODISCARD pph_status pph_rewrite_become_reshape(pph_rewrite *rewrite,
+                                                    pph_node *node,
+                                                    pph_id source,
+                                                    pph_error *error);
+
 /* pph_graph_insert with counts. Set attributes, then call infer. */
 PPH_NODISCARD pph_status pph_rewrite_insert(pph_rewrite *rewrite,
                                             pph_node_kind kind,

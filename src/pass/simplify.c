@@ -32,8 +32,7 @@ static bool all_zero(const int64_t *ints) {
 static pph_status join_crops(pph_rewrite *rewrite, pph_node *node,
                              const int64_t *begin, pph_error *error) {
   pph_graph *graph = rewrite->graph;
-  const pph_node *before =
-      pph_node_find_input(graph, node, 0)->producer;
+  const pph_node *before = pph_node_find_input(graph, node, 0)->producer;
   int64_t first[PPH_MAX_RANK], end[PPH_MAX_RANK], axes[PPH_MAX_RANK];
   if (!before || before->kind != PPH_NODE_SLICE ||
       !pph_match_crop(graph, before, first, end))
@@ -150,8 +149,7 @@ static pph_status simplify_arithmetic(pph_rewrite *rewrite, pph_node *node,
     pph_rewrite_bypass(rewrite, node, node->inputs[other]);
     return PPH_OK;
   }
-  if (node->kind != PPH_NODE_DIV || other != 0 ||
-      !has_exact_reciprocal(scalar))
+  if (node->kind != PPH_NODE_DIV || other != 0 || !has_exact_reciprocal(scalar))
     return PPH_OK;
   float reciprocal = 1 / scalar;
   pph_tensor tensor = {PPH_F32, {0, {0}}, &reciprocal};
@@ -215,7 +213,7 @@ static pph_status simplify_reduce_mean(pph_rewrite *rewrite, pph_node *node,
   PPH_TRY(pph_rewrite_insert(rewrite, PPH_NODE_GLOBAL_AVERAGE_POOL, node,
                              &source, 1, &pool, error));
   PPH_TRY(pph_shape_infer_node(graph, pool, error));
-  return pph_become_reshape(rewrite, node, pool->outputs[0], error);
+  return pph_rewrite_become_reshape(rewrite, node, pool->outputs[0], error);
 }
 
 static const struct {

@@ -8,20 +8,6 @@
 #include "pass/axis_map.h"
 #include "pass/match.h"
 
-pph_status pph_become_reshape(pph_rewrite *rewrite, pph_node *node,
-                              pph_id source, pph_error *error) {
-  const pph_value *out = pph_graph_value(rewrite->graph, node->outputs[0]);
-  int64_t dims[PPH_MAX_RANK];
-  uint32_t rank = (uint32_t)out->shape.rank;
-  memcpy(dims, out->shape.dims, sizeof dims);
-  pph_id ids[2] = {source};
-  PPH_TRY(pph_graph_add_ints(rewrite->graph, NULL, dims, rank, &ids[1],
-                             error));
-  node->kind = PPH_NODE_RESHAPE;
-  node->attribute_count = 0;
-  return pph_rewrite_set_inputs(rewrite, node, ids, 2, error);
-}
-
 static pph_status join_reshapes(pph_rewrite *rewrite, pph_node *node,
                                 pph_error *error) {
   pph_graph *graph = rewrite->graph;
@@ -40,7 +26,7 @@ static pph_status join_reshapes(pph_rewrite *rewrite, pph_node *node,
   if (source == node->inputs[0] && node->kind == PPH_NODE_RESHAPE &&
       pph_graph_value(graph, node->inputs[1])->data)
     return PPH_OK;
-  return pph_become_reshape(rewrite, node, source, error);
+  return pph_rewrite_become_reshape(rewrite, node, source, error);
 }
 
 static bool is_identity(const int64_t *perm, int32_t rank) {
@@ -69,7 +55,7 @@ static pph_status join_transposes(pph_rewrite *rewrite, pph_node *node,
     return PPH_OK;
   const pph_value *from = pph_graph_value(graph, source);
   if (!pph_match_empty(from) && pph_match_perm_moves_ones(&from->shape, perm)) {
-    PPH_TRY(pph_become_reshape(rewrite, node, source, error));
+    PPH_TRY(pph_rewrite_become_reshape(rewrite, node, source, error));
     return join_reshapes(rewrite, node, error);
   }
   if (source == node->inputs[0])
@@ -149,7 +135,8 @@ static pph_status become_both(pph_rewrite *rewrite, pph_node *node,
   PPH_TRY(pph_node_set_ints(rewrite->graph, transpose, PPH_ATTR_PERM, perm,
                             rank, error));
   PPH_TRY(pph_shape_infer_node(rewrite->graph, transpose, error));
-  return pph_become_reshape(rewrite, node, transpose->outputs[0], error);
+  return pph_rewrite_become_reshape(rewrite, node, transpose->outputs[0],
+                                    error);
 }
 
 /* Already a Transpose of the source and a Reshape of that. */
@@ -178,7 +165,7 @@ static pph_status join_chain(pph_rewrite *rewrite, pph_node *node,
     if (pph_match_same(graph, source, node->outputs[0]) &&
         pph_rewrite_bypass(rewrite, node, source))
       return PPH_OK;
-    return pph_become_reshape(rewrite, node, source, error);
+    return pph_rewrite_become_reshape(rewrite, node, source, error);
   }
   int64_t single[PPH_MAX_RANK];
   if (find_single(&map, &shape, single))

@@ -4,12 +4,6 @@
 
 #include "pass/rewrite.h"
 
-/* Makes `node` a Reshape of `source` with a constant target: the shape of its
-   output, which must not be empty. */
-PPH_NODISCARD pph_status pph_become_reshape(pph_rewrite *rewrite,
-                                            pph_node *node, pph_id source,
-                                            pph_error *error);
-
 /* `node` is a Reshape, Flatten, Squeeze or Unsqueeze (a Transpose): joins it
    with the Reshape and Transpose nodes in front of it where all of them only
    permute whole axes of their source, into nothing, one Reshape, one Transpose,

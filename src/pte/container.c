@@ -195,6 +195,27 @@ pph_pte_storage pph_pte_tensor_storage(const pph_pte_tensor *tensor) {
   return tensor->data_buffer_idx ? PPH_PTE_CONSTANT : PPH_PTE_GIVEN;
 }
 
+static bool copies_to(const pph_pte_plan *plan,
+                      const pph_pte_instruction *step, uint32_t value) {
+  const pph_pte_kernel_call *call = step->instr_args.value;
+  return step->instr_args.type == PPH_PTE_KERNEL_CALL && call->args.count &&
+         (uint32_t)call->args.at[0] == value &&
+         pph_flat_text_is(plan->operators.at[call->op_index].name,
+                          "aten::copy_");
+}
+
+bool pph_pte_is_state(const pph_pte_plan *plan, uint32_t value) {
+  const pph_flat_choice *choice = &plan->values.at[value].val;
+  if (choice->type != PPH_PTE_TENSOR)
+    return false;
+  pph_pte_storage storage = pph_pte_tensor_storage(choice->value);
+  bool found = storage == PPH_PTE_STATE;
+  for (uint32_t i = 0; i < plan->chains.count && !found; i++)
+    for (uint32_t k = 0; k < plan->chains.at[i].instructions.count; k++)
+      found |= copies_to(plan, &plan->chains.at[i].instructions.at[k], value);
+  return found && (storage == PPH_PTE_STATE || storage == PPH_PTE_PLANNED);
+}
+
 bool pph_pte_count_bytes(int8_t scalar_type, const int32_t *sizes,
                          uint32_t count, size_t *bytes) {
   const pph_scalar_type *type = pph_scalar_type_find(scalar_type);
@@ -202,7 +223,7 @@ bool pph_pte_count_bytes(int8_t scalar_type, const int32_t *sizes,
   for (uint32_t i = 0; i < count; i++)
     if (sizes[i] < 0 || !pph_checked_mul(*bytes, (size_t)sizes[i], bytes))
       return false;
-  return type != NULL;
+  return type != NULL && *bytes <= PTRDIFF_MAX;
 }
 
 size_t pph_pte_tensor_size(const pph_pte_tensor *tensor) {

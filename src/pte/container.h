@@ -110,6 +110,10 @@ typedef enum pph_pte_storage {
 
 pph_pte_storage pph_pte_tensor_storage(const pph_pte_tensor *tensor);
 
+/* Whether the value keeps its contents from call to call: it has first ones, or
+   an aten::copy_ writes it in place. */
+bool pph_pte_is_state(const pph_pte_plan *plan, uint32_t value);
+
 /* Bytes of all elements, at the upper bounds of dynamic sizes. */
 size_t pph_pte_tensor_size(const pph_pte_tensor *tensor);
 

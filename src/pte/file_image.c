@@ -7,36 +7,39 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "pte/file_header.h"
 
-/* Where a header keeps its numbers; the first 8 bytes are the flatbuffer's root
-   and identifier. The flatbuffer ends at the sum of two numbers. */
-typedef struct header_form {
-  char magic[5];
-  uint32_t least; /* bytes of the header, without which it is none */
-  uint32_t flat_offset, flat_size, base, data_bytes; /* 0: no such number */
-} header_form;
+static const pph_header_form forms[] = {
+    {"ET12", "eh00", 24, 32, 0, 16, 24, 32},
+    {"FT01", "FH01", 40, 40, 16, 24, 32, 40}};
+enum { FORMS = sizeof forms / sizeof *forms };
 
-static const header_form forms[] = {{"eh00", 24, 0, 16, 24, 32},
-                                    {"FH01", 40, 16, 24, 32, 40}};
-enum { FORMS = sizeof forms / sizeof *forms, HEADER_AT = 8, INSERT_STEP = 16 };
-
-static const header_form *find_form(pph_pte_bytes file) {
+const pph_header_form *pph_header_form_find(const char *identifier) {
   for (int i = 0; i < FORMS; i++)
-    if (file.count >= HEADER_AT + 4 &&
-        memcmp(file.at + HEADER_AT, forms[i].magic, 4) == 0)
+    if (memcmp(identifier, forms[i].identifier, 4) == 0)
       return &forms[i];
   return NULL;
+}
+
+/* The header's form, when the file has one. */
+static const pph_header_form *find_form(pph_pte_bytes file) {
+  if (file.count < PPH_HEADER_AT + 4)
+    return NULL;
+  const pph_header_form *form =
+      pph_header_form_find((const char *)file.at + 4);
+  return form && memcmp(file.at + PPH_HEADER_AT, form->magic, 4) == 0 ? form
+                                                                      : NULL;
 }
 
 /* The number at byte `at`, 0 when the header has no room for it. */
 static uint64_t load_number(pph_pte_bytes file, size_t header, uint32_t at) {
   uint64_t value = 0;
-  if (at && at + sizeof value <= HEADER_AT + header)
+  if (at && at + sizeof value <= PPH_HEADER_AT + header)
     memcpy(&value, file.at + at, sizeof value);
   return value;
 }
 
-static pph_status fail(pph_error *error, const header_form *form,
+static pph_status fail(pph_error *error, const pph_header_form *form,
                        const char *what, uint64_t found, uint64_t low,
                        uint64_t high) {
   return pph_fail(error, PPH_BAD_MODEL, "extended header",
@@ -44,21 +47,21 @@ static pph_status fail(pph_error *error, const header_form *form,
                   what, form->magic, found, low, high);
 }
 
-static pph_status read_header(pph_pte_image *image, const header_form *form,
+static pph_status read_header(pph_pte_image *image, const pph_header_form *form,
                               pph_error *error) {
   pph_pte_bytes file = image->file;
   uint32_t header = 0;
-  if (file.count < HEADER_AT + form->least)
+  if (file.count < PPH_HEADER_AT + form->least)
     return fail(error, form, "the file's length", file.count,
-                HEADER_AT + form->least, SIZE_MAX);
-  memcpy(&header, file.at + HEADER_AT + 4, sizeof header);
-  if (header < form->least || header > file.count - HEADER_AT)
+                PPH_HEADER_AT + form->least, SIZE_MAX);
+  memcpy(&header, file.at + PPH_HEADER_AT + 4, sizeof header);
+  if (header < form->least || header > file.count - PPH_HEADER_AT)
     return fail(error, form, "the length", header, form->least,
-                file.count - HEADER_AT);
-  image->inserted = pph_divide_up(header, INSERT_STEP) * INSERT_STEP;
+                file.count - PPH_HEADER_AT);
+  image->inserted = pph_divide_up(header, PPH_HEADER_STEP) * PPH_HEADER_STEP;
   uint64_t offset = load_number(file, header, form->flat_offset);
   uint64_t size = load_number(file, header, form->flat_size);
-  uint64_t least = HEADER_AT + image->inserted;
+  uint64_t least = PPH_HEADER_AT + image->inserted;
   if (offset > file.count || size > file.count - offset ||
       offset + size < least)
     return fail(error, form, "the flatbuffer's end", offset + size, least,
@@ -74,7 +77,7 @@ static pph_status read_header(pph_pte_image *image, const header_form *form,
   if (bytes > room)
     return fail(error, form, "the segments' size", bytes, 0, room);
   /* A header of an older kind does not tell the size. */
-  bool told = HEADER_AT + header >= form->data_bytes + sizeof bytes;
+  bool told = PPH_HEADER_AT + header >= form->data_bytes + sizeof bytes;
   image->data_bytes = (size_t)(told ? bytes : room);
   return PPH_OK;
 }
@@ -82,7 +85,7 @@ static pph_status read_header(pph_pte_image *image, const header_form *form,
 pph_status pph_pte_image_read(pph_pte_bytes file, const pph_flat_table *table,
                               pph_arena *arena, pph_pte_image *image,
                               pph_error *error) {
-  const header_form *form = find_form(file);
+  const pph_header_form *form = find_form(file);
   *image = (pph_pte_image){.file = file, .flat_bytes = file.count};
   if (form)
     PPH_TRY(read_header(image, form, error));

@@ -21,10 +21,10 @@ PPH_NODISCARD pph_status pph_file_read(const char *path,
                                        size_t *length, pph_error *error);
 
 /* Fills model->graph from model->bytes by the importer that knows the format.
-   `folder` as for pph_model_load_bytes. */
-PPH_NODISCARD pph_status pph_loaded_model_import(pph_model *model,
-                                                 const char *folder,
-                                                 pph_error *error);
+   `folder` as for pph_model_load_bytes; `options` may be NULL. */
+PPH_NODISCARD pph_status
+pph_loaded_model_import(pph_model *model, const char *folder,
+                        const pph_model_options *options, pph_error *error);
 
 struct pph_session {
   const pph_model *model;

@@ -8,6 +8,8 @@
 
 #include "base/fail.h"
 #include "onnx/onnx.h"
+#include "pte/import_plan.h"
+#include "runtime/constant_files.h"
 #include "runtime/loaded_model.h"
 
 static pph_status read_open_file(FILE *file, const char *path,
@@ -64,35 +66,74 @@ static pph_status read_open_file(FILE *file, const char *path,
 /* Importers by what the file starts with; the last takes everything, because
    protobuf has no magic. */
 static pph_status import_onnx(pph_model *model, const char *folder,
+                              const pph_model_options *options,
                               pph_error *error) {
   return pph_onnx_import(model->bytes, model->length, folder, &model->limits,
                          &model->graph, error);
 }
 
-static pph_status refuse_pte(pph_model *model, const char *folder,
+/* A program has one graph per method; the model is the one that is called
+   "forward", or the first. */
+static pph_status import_method(pph_model *model, const pph_pte *pte,
+                                pph_error *error) {
+  if (!pte->program)
+    return pph_fail(error, PPH_UNSUPPORTED, "",
+                    "a .ptd file has constants and no model");
+  const pph_pte_plan *plan = pph_pte_find_method(pte, "forward");
+  if (!plan)
+    plan = &pte->program->execution_plan.at[0];
+  return pph_pte_import(pte, plan, &model->graph, error);
+}
+
+static pph_status import_with(pph_model *model,
+                              const pph_constant_files *files,
+                              pph_error *error) {
+  pph_pte_source source = {"", {model->bytes, model->length}};
+  pph_pte *pte;
+  PPH_TRY(pph_pte_open(&source, files->sources, files->count, &model->heap,
+                       &pte, error));
+  pph_status status = import_method(model, pte, error);
+  pph_pte_close(pte);
+  return status;
+}
+
+/* The graph copies constants, so the .ptd files' bytes are needed no longer
+   than this. */
+static pph_status import_pte(pph_model *model, const char *folder,
+                             const pph_model_options *options,
                              pph_error *error) {
-  return pph_fail(error, PPH_UNSUPPORTED, "",
-                  "this is an ExecuTorch program; only ONNX models are read");
+  pph_constant_files files;
+  pph_status status = pph_constant_files_read(
+      options ? options->constants : NULL,
+      options ? options->constant_count : 0, &model->limits, &model->heap,
+      &files, error);
+  if (status == PPH_OK)
+    status = import_with(model, &files, error);
+  pph_constant_files_clear(&files);
+  return status;
 }
 
 static const struct {
   const char *magic;
   size_t offset;
   pph_status (*import)(pph_model *model, const char *folder,
-                       pph_error *error);
+                       const pph_model_options *options, pph_error *error);
 } importers[] = {
-    {"ET12", 4, refuse_pte},
+    {"ET12", 4, import_pte},
+    {"BP08", 4, import_pte},
+    {"FT01", 4, import_pte},
     {"", 0, import_onnx},
 };
 
 pph_status pph_loaded_model_import(pph_model *model, const char *folder,
+                                   const pph_model_options *options,
                                    pph_error *error) {
   const char *bytes = model->bytes;
   for (size_t i = 0; i < sizeof importers / sizeof *importers; i++) {
     size_t magic = strlen(importers[i].magic);
     if (importers[i].offset + magic <= model->length &&
         memcmp(bytes + importers[i].offset, importers[i].magic, magic) == 0)
-      return importers[i].import(model, folder, error);
+      return importers[i].import(model, folder, options, error);
   }
   return PPH_BAD_MODEL; /* not reached: the last row takes everything */
 }

@@ -62,6 +62,21 @@ said err "polyphase: bad model or file: $work/garbage.onnx: "
 expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
   "$source/examples/upscale/sample.png"
 
+seeds=$source/fuzz/corpus/fuzz_pte
+expect 0 "info of a program" "$polyphase" info "$seeds/program.pte"
+said out "operator aten::add.out, 1 call"
+said out "delegate OtherBackend, 1 call, 23 bytes"
+said out "state: 2, 32 bytes"
+said out "warning: method again: value 1 needs the constant \"scale\""
+expect 0 "info with constants" "$polyphase" info "$seeds/program.pte" \
+  --constants "$seeds/constants.ptd"
+grep -q warning "$work/out" && fail "a constant that is there is missed"
+expect 0 "info of a bundle" "$polyphase" info "$seeds/bundle.bpte" --json
+said out '"tests": [1]'
+expect 0 "info of constants" "$polyphase" info "$seeds/constants.ptd"
+said out "named data scale, segment 0, 16 bytes"
+expect 4 "run of a delegate" "$polyphase" run "$seeds/program.pte"
+said err "delegate OneBackend"
 expect 0 "info" "$polyphase" info "$model"
 said out "inputs  picture  f32 [1,3,height,width]"
 said out "up"
@@ -147,8 +162,19 @@ said out "native.gather"
 said out "our own choice native."
 expect 2 "bench --op by the reference" "$polyphase" bench --engine reference \
   --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
-expect 4 "an operator with a depth" "$polyphase" bench \
+expect 0 "bench an operator with a depth" "$polyphase" bench --seconds 0.01 \
   --op "conv f32 n1 g1 ci2 co2 i3x4x5 k3x3x3 s1x1x1 d1x1x1 p1,1,1,1,1,1"
+said out "native.gather"
+! grep -q "NO: off" "$work/out" || fail "a wrong result"
+expect 0 "bench a transposed one with a depth" "$polyphase" bench \
+  --seconds 0.01 --threads 2 \
+  --op "f32 n2 g1 ci6 co8 i3x5x6 k3x4x3 s2x1x2 d1x1x1 p1,0,1,1,2,0 op1x0x1"
+said out "native.scatter"
+! grep -q "NO: off" "$work/out" || fail "a wrong result"
+expect 0 "a long row" "$polyphase" bench --seconds 0.001 --accuracy normal \
+  --op "f32 n1 g32 ci32 co32 i160x160 k8x8 s4x4 d1x1 p2,2,2,2"
+said out "xnnpack.deconvolution"
+! grep -q ".\{81\}" "$work/out" || fail "more than 80 columns"
 expect 2 "unknown processor level" "$polyphase" info "$model" --cpu sse
 said err "--cpu takes best|scalar|avx2|avx512|neon"
 expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \

@@ -1,0 +1,67 @@
+/* The operators that are imported, by name and overload. */
+#include <string.h>
+
+#include "pte/import_call.h"
+
+#define UNARY(name, kind)                                                      \
+  {name, 1, pph_pte_import_unary, PPH_NODE_##kind}
+#define BINARY(name, kind)                                                     \
+  {name, 2, pph_pte_import_binary, PPH_NODE_##kind}
+
+static const pph_pte_operator_row rows[] = {
+    UNARY("aten::abs.out", ABS),
+    UNARY("aten::ceil.out", CEIL),
+    UNARY("aten::cos.out", COS),
+    UNARY("aten::exp.out", EXP),
+    UNARY("aten::floor.out", FLOOR),
+    UNARY("aten::log.out", LOG),
+    UNARY("aten::neg.out", NEG),
+    UNARY("aten::relu.out", RELU),
+    UNARY("aten::sigmoid.out", SIGMOID),
+    UNARY("aten::sin.out", SIN),
+    UNARY("aten::sqrt.out", SQRT),
+    UNARY("aten::tanh.out", TANH),
+    BINARY("aten::div.out", DIV),
+    BINARY("aten::maximum.out", MAX),
+    BINARY("aten::minimum.out", MIN),
+    BINARY("aten::mul.out", MUL),
+    {"aten::add.out", 3, pph_pte_import_scaled, PPH_NODE_ADD},
+    {"aten::sub.out", 3, pph_pte_import_scaled, PPH_NODE_SUB},
+    {"aten::clamp.out", 3, pph_pte_import_clamp, PPH_NODE_CLIP},
+    {"aten::hardtanh.out", 3, pph_pte_import_clamp, PPH_NODE_CLIP},
+    {"aten::leaky_relu.out", 2, pph_pte_import_leaky, PPH_NODE_LEAKY_RELU},
+    {"aten::mean.out", 4, pph_pte_import_reduce, PPH_NODE_REDUCE_MEAN},
+    {"aten::sum.IntList_out", 4, pph_pte_import_reduce, PPH_NODE_REDUCE_SUM},
+    {"aten::convolution.out", 9, pph_pte_import_conv, PPH_NODE_CONV},
+    {"aten::upsample_nearest2d.vec_out", 3, pph_pte_import_nearest,
+     PPH_NODE_RESIZE},
+    {"aten::native_layer_norm.out", 5, pph_pte_import_layer_norm,
+     PPH_NODE_KIND_COUNT},
+    {"aten::native_group_norm.out", 8, pph_pte_import_group_norm,
+     PPH_NODE_KIND_COUNT},
+    {"aten::_softmax.out", 3, pph_pte_import_softmax, PPH_NODE_SOFTMAX},
+    {"aten::clone.out", 2, pph_pte_import_copy, PPH_NODE_CAST},
+    {"dim_order_ops::_clone_dim_order.out", 3, pph_pte_import_copy,
+     PPH_NODE_CAST},
+    {"dim_order_ops::_to_dim_order_copy.out", 3, pph_pte_import_copy,
+     PPH_NODE_CAST},
+    {"aten::view_copy.out", 2, pph_pte_import_reshape, PPH_NODE_RESHAPE},
+    {"executorch_prim::et_view.default", 2, pph_pte_import_reshape,
+     PPH_NODE_RESHAPE},
+    {"aten::permute_copy.out", 2, pph_pte_import_permute, PPH_NODE_TRANSPOSE},
+    {"aten::unsqueeze_copy.out", 2, pph_pte_import_axis, PPH_NODE_UNSQUEEZE},
+    {"aten::squeeze_copy.dim_out", 2, pph_pte_import_axis, PPH_NODE_SQUEEZE},
+    {"aten::cat.out", 2, pph_pte_import_cat, PPH_NODE_CONCAT},
+    {"aten::slice_copy.Tensor_out", 5, pph_pte_import_slice, PPH_NODE_SLICE},
+    {"aten::pixel_shuffle.out", 2, pph_pte_import_shuffle,
+     PPH_NODE_DEPTH_TO_SPACE},
+    {"aten::sym_size.int", 2, pph_pte_import_size, PPH_NODE_GATHER},
+    {"aten::embedding.out", 5, pph_pte_import_embedding, PPH_NODE_GATHER},
+};
+
+const pph_pte_operator_row *pph_pte_operator_find(const char *name) {
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(rows[i].name, name) == 0)
+      return &rows[i];
+  return NULL;
+}
