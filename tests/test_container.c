@@ -1,6 +1,5 @@
 /* Containers of ExecuTorch: what others and the tests wrote opens, every part
    is found, and what is not changed is written as it was. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,20 +7,6 @@
 #include "pte/container_write.h"
 #include "pte_maker.h"
 #include "test_support.h"
-
-static pph_pte_bytes load_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  if (!file)
-    fail_msg("%s cannot be opened", path);
-  fseek(file, 0, SEEK_END);
-  size_t length = (size_t)ftell(file);
-  rewind(file);
-  uint8_t *bytes = malloc(length);
-  assert_non_null(bytes);
-  assert_int_equal(fread(bytes, 1, length, file), length);
-  fclose(file);
-  return (pph_pte_bytes){bytes, length};
-}
 
 /* All bytes of what is found are there: a sanitizer would see it. */
 static unsigned touch(pph_pte_bytes bytes) {
@@ -128,39 +113,20 @@ static void check_file(pph_pte_bytes file) {
   close_opened(&o);
 }
 
-static bool has_end(const char *name, const char *end) {
-  size_t length = strlen(name), tail = strlen(end);
-  return length > tail && strcmp(name + length - tail, end) == 0;
-}
-
-static int open_folder(const char *relative) {
-  const char *path = test_shared_path(relative);
-  int files = 0;
-  if (!path)
-    skip();
-  char folder[2048], name[4096];
-  snprintf(folder, sizeof folder, "%s", path);
-  DIR *list = opendir(folder);
-  assert_non_null(list);
-  for (struct dirent *entry; (entry = readdir(list));) {
-    if (!has_end(entry->d_name, "pte") && !has_end(entry->d_name, ".ptd"))
-      continue;
-    snprintf(name, sizeof name, "%s/%s", folder, entry->d_name);
-    pph_pte_bytes file = load_file(name);
-    check_file(file);
-    for (size_t i = 0; i < 50; i++)
-      survives(file.at, file.count * i / 50);
-    damage(file, file.count, 200);
-    pte_release(file);
-    files++;
-  }
-  closedir(list);
-  return files;
+static void visit(const char *path, void *context) {
+  pph_pte_bytes file;
+  file.at = test_read_file(path, &file.count);
+  check_file(file);
+  for (size_t i = 0; i < 50; i++)
+    survives(file.at, file.count * i / 50);
+  damage(file, file.count, 200);
+  pte_release(file);
 }
 
 static void test_shared_files(void **state) {
-  assert_int_equal(open_folder("pte"), 14);
-  assert_int_equal(open_folder("pte/real"), 89);
+  static const char *const ends[] = {"pte", ".ptd", NULL};
+  assert_int_equal(test_each_shared_file("pte", ends, visit, NULL), 14);
+  assert_int_equal(test_each_shared_file("pte/real", ends, visit, NULL), 89);
 }
 
 /* The seeds of fuzz_pte: PPH_WRITE_SEEDS names their folder. */

@@ -1,7 +1,6 @@
 /* Flatbuffers of ExecuTorch: programs written by the builder and by others
    read, compare and come out again; damaged ones are refused or read, without
    a fault. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,20 +327,6 @@ static void test_shared_targets(void **state) {
   free(made.bytes);
 }
 
-static image load_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  image loaded = {NULL, 0};
-  assert_non_null(file);
-  fseek(file, 0, SEEK_END);
-  loaded.length = (size_t)ftell(file);
-  rewind(file);
-  loaded.bytes = malloc(loaded.length);
-  assert_non_null(loaded.bytes);
-  assert_int_equal(fread(loaded.bytes, 1, loaded.length, file), loaded.length);
-  fclose(file);
-  return loaded;
-}
-
 /* Takes the header behind the identifier out: eh00 or FH01, which moved the
    root by `header` bytes. */
 static void drop_header(image *file, size_t size, size_t header) {
@@ -370,7 +355,8 @@ static const pph_flat_table *prepare(image *file) {
 /* What others wrote reads with nothing unknown and comes out equal; returns
    whether the bytes are the same too. */
 static bool check_file(const char *path) {
-  image file = load_file(path);
+  image file;
+  file.bytes = test_read_file(path, &file.length);
   char identifier[4];
   memcpy(identifier, file.bytes + 4, 4);
   const pph_flat_table *table = prepare(&file);
@@ -396,36 +382,17 @@ static bool check_file(const char *path) {
   return same;
 }
 
-static bool has_end(const char *name, const char *end) {
-  size_t length = strlen(name), tail = strlen(end);
-  return length > tail && strcmp(name + length - tail, end) == 0;
-}
-
-static int check_folder(const char *relative, int *same) {
-  const char *path = test_shared_path(relative);
-  int files = 0;
-  if (!path)
-    skip();
-  char folder[2048], name[4096];
-  snprintf(folder, sizeof folder, "%s", path);
-  DIR *list = opendir(folder);
-  assert_non_null(list);
-  for (struct dirent *entry; (entry = readdir(list));) {
-    if (!has_end(entry->d_name, "pte") && !has_end(entry->d_name, ".ptd"))
-      continue;
-    snprintf(name, sizeof name, "%s/%s", folder, entry->d_name);
-    *same += check_file(name);
-    files++;
-  }
-  closedir(list);
-  return files;
+static void visit(const char *path, void *context) {
+  int *same = context;
+  *same += check_file(path);
 }
 
 static void test_shared_files(void **state) {
+  static const char *const ends[] = {"pte", ".ptd", NULL};
   int same = 0;
-  assert_int_equal(check_folder("pte", &same), 14);
+  assert_int_equal(test_each_shared_file("pte", ends, visit, &same), 14);
   same = 0;
-  int files = check_folder("pte/real", &same);
+  int files = test_each_shared_file("pte/real", ends, visit, &same);
   printf("%d of %d files of the exporter come out byte for byte\n", same,
          files);
   assert_int_equal(files, 89);

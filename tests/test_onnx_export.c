@@ -457,22 +457,9 @@ static const struct {
     {"waifu2x-upconv7-onnx/scale2.0x_model", PPH_OK},
 };
 
-static unsigned char *read_file(const char *path, size_t *length) {
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  fseek(file, 0, SEEK_END);
-  *length = (size_t)ftell(file);
-  rewind(file);
-  unsigned char *bytes = malloc(*length + 1);
-  assert_non_null(bytes);
-  assert_int_equal(fread(bytes, 1, *length, file), *length);
-  fclose(file);
-  return bytes;
-}
-
 static void check_real(const char *path, pph_status expected) {
   size_t length;
-  unsigned char *bytes = read_file(path, &length);
+  unsigned char *bytes = test_read_file(path, &length);
   written model;
   start(&model);
   pph_status status =

@@ -1,7 +1,9 @@
 #include "test_support.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 uint64_t test_random_next(test_random *random) {
@@ -80,4 +82,50 @@ void test_assert_ok(pph_status status, const pph_error *error) {
   if (status != PPH_OK)
     fail_msg("%s: %s: %s", pph_status_name(status), error->where,
              error->message);
+}
+
+uint8_t *test_read_file(const char *path, size_t *length) {
+  FILE *file = fopen(path, "rb");
+  if (!file)
+    fail_msg("%s cannot be opened", path);
+  fseek(file, 0, SEEK_END);
+  *length = (size_t)ftell(file);
+  rewind(file);
+  uint8_t *bytes = malloc(*length);
+  assert_non_null(bytes);
+  assert_int_equal(fread(bytes, 1, *length, file), *length);
+  fclose(file);
+  return bytes;
+}
+
+static bool has_end(const char *name, const char *const *ends) {
+  size_t length = strlen(name);
+  for (; *ends; ends++) {
+    size_t tail = strlen(*ends);
+    if (length > tail && strcmp(name + length - tail, *ends) == 0)
+      return true;
+  }
+  return false;
+}
+
+int test_each_shared_file(const char *folder, const char *const *ends,
+                          void (*visit)(const char *path, void *context),
+                          void *context) {
+  const char *path = test_shared_path(folder);
+  int files = 0;
+  if (!path)
+    skip();
+  char root[2048], name[4096]; /* the path's buffer is used again */
+  snprintf(root, sizeof root, "%s", path);
+  DIR *list = opendir(root);
+  assert_non_null(list);
+  for (struct dirent *entry; (entry = readdir(list));) {
+    if (!has_end(entry->d_name, ends))
+      continue;
+    snprintf(name, sizeof name, "%s/%s", root, entry->d_name);
+    visit(name, context);
+    files++;
+  }
+  closedir(list);
+  return files;
 }

@@ -45,4 +45,15 @@ pph_allocator test_failing_allocator(test_failing *memory);
 /* Fails the test with the error's place and message unless status is ok. */
 void test_assert_ok(pph_status status, const pph_error *error);
 
+/* A whole file by malloc, of exactly its length, so that a sanitizer sees reads
+   past it. Fails the test when it cannot be read. */
+uint8_t *test_read_file(const char *path, size_t *length);
+
+/* Calls `visit` for each file of a folder of the shared data whose name has one
+   of the `ends` (NULL behind the last) behind other characters; returns how
+   many there are. Skips the test when the folder is not there. */
+int test_each_shared_file(const char *folder, const char *const *ends,
+                          void (*visit)(const char *path, void *context),
+                          void *context);
+
 #endif

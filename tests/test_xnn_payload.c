@@ -1,6 +1,5 @@
 /* XNNPACK payloads: what the official exporter wrote reads, and comes out
    equal; what is damaged is refused or read, without a fault. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,19 +212,6 @@ static void test_damage(void **state) {
 
 /* Files of others */
 
-static pph_pte_bytes load_file(const char *path) {
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  fseek(file, 0, SEEK_END);
-  size_t length = (size_t)ftell(file);
-  rewind(file);
-  uint8_t *bytes = malloc(length);
-  assert_non_null(bytes);
-  assert_int_equal(fread(bytes, 1, length, file), length);
-  fclose(file);
-  return (pph_pte_bytes){bytes, length};
-}
-
 static void check_delegate(const char *path, pph_pte_bytes bytes) {
   reading r;
   read_payload(bytes.at, bytes.count, &r);
@@ -247,48 +233,35 @@ static void check_delegate(const char *path, pph_pte_bytes bytes) {
   free(again);
 }
 
-static int check_file(const char *path) {
+static void visit(const char *path, void *context) {
   pph_heap heap;
   pph_pte *pte;
   pph_error error = {0};
-  int count = 0;
-  pph_pte_source source = {path, load_file(path)};
+  int *count = context;
+  pph_pte_source source = {.name = path};
+  source.bytes.at = test_read_file(path, &source.bytes.count);
   pph_heap_init(&heap, NULL, 0);
   test_assert_ok(pph_pte_open(&source, NULL, 0, &heap, &pte, &error), &error);
   for (uint32_t i = 0; i < pte->program->execution_plan.count; i++) {
     const pph_pte_plan *plan = &pte->program->execution_plan.at[i];
-    for (uint32_t j = 0; j < plan->delegates.count; j++, count++)
+    for (uint32_t j = 0; j < plan->delegates.count; j++, (*count)++)
       check_delegate(path,
                      pph_pte_delegate_payload(pte, &plan->delegates.at[j]));
   }
   pph_pte_close(pte);
   free((void *)(uintptr_t)source.bytes.at);
-  return count;
 }
 
-static int check_folder(const char *relative) {
-  const char *path = test_shared_path(relative);
-  char folder[2048], name[4096];
+static int count_delegates(const char *folder) {
+  static const char *const ends[] = {".pte", NULL};
   int count = 0;
-  if (!path)
-    skip();
-  snprintf(folder, sizeof folder, "%s", path);
-  DIR *list = opendir(folder);
-  assert_non_null(list);
-  for (struct dirent *entry; (entry = readdir(list));) {
-    size_t length = strlen(entry->d_name);
-    if (length < 4 || strcmp(entry->d_name + length - 4, ".pte") != 0)
-      continue;
-    snprintf(name, sizeof name, "%s/%s", folder, entry->d_name);
-    count += check_file(name);
-  }
-  closedir(list);
+  test_each_shared_file(folder, ends, visit, &count);
   return count;
 }
 
 static void test_shared_payloads(void **state) {
-  assert_int_equal(check_folder("pte"), 11);
-  assert_int_equal(check_folder("pte/real"), 85);
+  assert_int_equal(count_delegates("pte"), 11);
+  assert_int_equal(count_delegates("pte/real"), 85);
 }
 
 int main(void) {

@@ -113,6 +113,7 @@ static bool apply_constants(tool_options *options, const char *path) {
   options->constants.texts[options->constants.count++] = path;
   return true;
 }
+
 static bool apply_output_dir(tool_options *options, const char *value) {
   options->output_dir = value;
   return value[0] != 0;
@@ -348,17 +349,14 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
   return true;
 }
 
-/* Two columns; a help text may have several lines. */
+/* A help text may have several lines; indented so little, they all fit into 80
+   columns. */
 static void print_row(const char *left, const char *help) {
-  enum { LEFT = 24 };
-  if (strlen(left) > LEFT)
-    printf("  %s\n  %-*s  ", left, LEFT, "");
-  else
-    printf("  %-*s  ", LEFT, left);
+  printf("  %s\n        ", left);
   for (; *help; help++) {
     putchar(*help);
     if (*help == '\n')
-      printf("  %-*s  ", LEFT, "");
+      printf("        ");
   }
   putchar('\n');
 }

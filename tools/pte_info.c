@@ -51,13 +51,6 @@ static void print_sizes(printer *p, const int32_t *sizes, uint32_t count) {
     printf("%s%d", i ? "," : "", sizes[i]);
 }
 
-static bool is_permuted(const pph_pte_tensor *tensor) {
-  for (uint32_t i = 0; i < tensor->dim_order.count; i++)
-    if (tensor->dim_order.at[i] != i)
-      return true;
-  return false;
-}
-
 static void print_tensor(printer *p, const char *what,
                          const pph_pte_tensor *tensor) {
   const char *type = pph_scalar_type_find(tensor->scalar_type)->name;
@@ -69,14 +62,14 @@ static void print_tensor(printer *p, const char *what,
     print_sizes(p, tensor->sizes.at, tensor->sizes.count);
     json_end_array(&p->json);
     json_bool(&p->json, "dynamic", dynamic);
-    json_bool(&p->json, "permuted", is_permuted(tensor));
+    json_bool(&p->json, "permuted", pph_pte_is_permuted(tensor));
     json_end_object(&p->json);
     return;
   }
   printf("  %s %s [", what, type);
   print_sizes(p, tensor->sizes.at, tensor->sizes.count);
   printf("]%s%s\n", dynamic ? ", at most" : "",
-         is_permuted(tensor) ? ", other dim_order" : "");
+         pph_pte_is_permuted(tensor) ? ", other dim_order" : "");
 }
 
 static void print_values(printer *p, const char *name, const char *what,

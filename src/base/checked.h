@@ -72,4 +72,9 @@ static inline size_t pph_divide_up(size_t a, size_t b) {
   return (a + b - 1) / b;
 }
 
+/* `a` rounded up to a multiple of `step`, which is any number above 0. */
+static inline size_t pph_round_up(size_t a, size_t step) {
+  return pph_divide_up(a, step) * step;
+}
+
 #endif

@@ -62,7 +62,7 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
     return status;
   }
   size_t floats = state->panel_floats + state->product_floats;
-  floats = pph_divide_up(floats, LINE_FLOATS) * LINE_FLOATS;
+  floats = pph_round_up(floats, LINE_FLOATS);
   plan->thread_bytes = floats * sizeof(float);
   plan->kernel = state->gemm->name;
   return PPH_OK;

@@ -349,7 +349,7 @@ static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
   double pixels = lines * (double)plan->axes[PPH_WIDTH].length;
   double tiles = pixels / rows;
   double us = pph_cost_products(spec->cpu, tiles * full, rows,
-                            (double)plan->column_step, depth);
+                                (double)plan->column_step, depth);
   if (rest > 0)
     us += pph_cost_products(spec->cpu, tiles, rows, rest, depth);
   double weights = 4 * groups * depth *

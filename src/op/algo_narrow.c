@@ -19,10 +19,6 @@ enum {
   PERIOD = 256 /* elements of a row that are finished at once */
 };
 
-static size_t round_up(size_t value, size_t step) {
-  return (value + step - 1) / step * step;
-}
-
 /* Whether the axis may as well not be there. */
 static bool is_plain(const pph_axis *axis) {
   return axis->kernel == 1 && axis->stride == 1 && axis->pad_begin == 0 &&
@@ -97,8 +93,8 @@ static size_t shape_tile(pph_narrow_plan *plan, size_t tile, size_t beyond) {
   size_t step = (size_t)plan->width.input_step;
   plan->tile = tile;
   plan->tiles = ((size_t)plan->width.length + tile - 1) / tile;
-  plan->line = round_up(tile, LINE);
-  plan->plane = round_up(plan->line + beyond, LINE);
+  plan->line = pph_round_up(tile, LINE);
+  plan->plane = pph_round_up(plan->line + beyond, LINE);
   /* An odd number of lines: channels spread over the sets of a cache. */
   plan->channel_step = plan->plane * step;
   plan->channel_step += plan->channel_step / LINE % 2 ? 0 : LINE;
@@ -117,19 +113,18 @@ static bool shape_blocks(const pph_conv_spec *spec, pph_narrow_plan *plan,
       sizeof(float) * (plan->in_channels * (size_t)plan->width.input_step +
                        plan->ring_rows * plan->sum_planes);
   size_t limit = column * LEAST_TILE > TILE_BYTES ? WIDE_BYTES : TILE_BYTES;
-  size_t tiles = round_up(column * length, limit) / limit;
+  size_t tiles = pph_divide_up(column * length, limit);
   /* Rows are cut where there are enough of them, else columns. */
   if (plan->images * tiles * rows < 2 * wanted)
-    tiles = round_up(2 * wanted, plan->images) / plan->images;
-  size_t tile = round_up((length + tiles - 1) / tiles, LINE);
+    tiles = pph_divide_up(2 * wanted, plan->images);
+  size_t tile = pph_round_up(pph_divide_up(length, tiles), LINE);
   size_t least = 2 * (beyond > 2 * LINE ? beyond : 2 * LINE);
   tile = tile < least ? least : tile;
-  tile = round_up(tile < length ? tile : length, LINE);
+  tile = pph_round_up(tile < length ? tile : length, LINE);
   *bytes = sizeof(float) * shape_tile(plan, tile, beyond);
-  size_t bands = round_up(wanted, plan->images * plan->tiles) /
-                 (plan->images * plan->tiles);
-  plan->band = (rows + bands - 1) / bands;
-  plan->bands = (rows + plan->band - 1) / plan->band;
+  size_t bands = pph_divide_up(wanted, plan->images * plan->tiles);
+  plan->band = pph_divide_up(rows, bands);
+  plan->bands = pph_divide_up(rows, plan->band);
   return *bytes <= MAX_WORKSPACE;
 }
 
@@ -206,7 +201,7 @@ static bool make_framed(const pph_conv_spec *spec, pph_frame_kind frame,
   plan->ring_rows =
       (p->transposed ? span : span / (size_t)plan->height.stride) + 1;
   plan->sum_planes = (size_t)plan->width.output_step * plan->out_channels;
-  plan->period = round_up(PERIOD, plan->out_channels);
+  plan->period = pph_round_up(PERIOD, plan->out_channels);
   order_kernel_rows(plan);
   return list_groups(plan) && shape_blocks(spec, plan, bytes);
 }
@@ -363,7 +358,7 @@ static pph_status prepare(const pph_algo *algo, const pph_conv_spec *spec,
     release(heap, plan);
     return status;
   }
-  plan->thread_bytes = round_up(bytes, PPH_ALIGNMENT);
+  plan->thread_bytes = pph_round_up(bytes, PPH_ALIGNMENT);
   plan->kernel = state->narrow->name;
   return PPH_OK;
 }

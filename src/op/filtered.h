@@ -104,8 +104,7 @@ typedef struct pph_filtered_plan {
    fight for the same places of the caches. */
 static inline size_t pph_filtered_panel(const pph_filtered_plan *plan,
                                         size_t rows) {
-  return pph_divide_up(plan->in_channels, PPH_GEMM_CHUNK) * PPH_GEMM_CHUNK *
-         rows;
+  return pph_round_up(plan->in_channels, PPH_GEMM_CHUNK) * rows;
 }
 static inline size_t pph_filtered_products(size_t columns, size_t rows) {
   return columns * rows + PPH_GEMM_CHUNK;
@@ -114,8 +113,7 @@ static inline size_t pph_filtered_products(size_t columns, size_t rows) {
 /* Columns rounded up to whole vectors, as panels B are. */
 static inline size_t pph_filtered_round(const pph_filtered_plan *plan,
                                         size_t columns) {
-  size_t lanes = plan->gemm->lanes;
-  return pph_divide_up(columns, lanes) * lanes;
+  return pph_round_up(columns, plan->gemm->lanes);
 }
 
 static inline size_t pph_filtered_points(const pph_filtered_grid *grid) {

@@ -326,8 +326,7 @@ static void shape_group(const pph_filtered_plan *plan,
   most = most / step * step;
   part->group_columns = most > step ? most : step;
   if (part->group_columns > part->columns)
-    part->group_columns = pph_divide_up(part->columns, plan->gemm->columns) *
-                          plan->gemm->columns;
+    part->group_columns = pph_round_up(part->columns, plan->gemm->columns);
 }
 
 /* Enough blocks for all threads; columns are split where tiles are few, or the
@@ -346,7 +345,7 @@ static void split_work(const pph_conv_spec *spec, pph_filtered_plan *plan,
   size_t most = pph_divide_up(columns * blocks, wanted);
   for (size_t i = 0; i < grid->part_count; i++) {
     if (blocks < wanted && most < parts[i].group_columns)
-      parts[i].group_columns = pph_divide_up(most, step) * step;
+      parts[i].group_columns = pph_round_up(most, step);
     parts[i].groups =
         pph_divide_up(parts[i].columns, parts[i].group_columns);
     grid->groups += parts[i].groups;

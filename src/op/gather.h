@@ -5,6 +5,7 @@
 #ifndef PPH_OP_GATHER_H
 #define PPH_OP_GATHER_H
 
+#include "base/checked.h"
 #include "kernel/finish.h"
 #include "kernel/gemm.h"
 #include "kernel/kernel_table.h"
@@ -92,8 +93,7 @@ typedef struct pph_gather_block {
 /* Columns rounded up to whole vectors, as panels B are. */
 static inline size_t pph_gather_round(const pph_gather_plan *plan,
                                       size_t columns) {
-  size_t lanes = plan->gemm->lanes;
-  return (columns + lanes - 1) / lanes * lanes;
+  return pph_round_up(columns, plan->gemm->lanes);
 }
 
 /* Number of column blocks of one (depth, height) phase pair. */

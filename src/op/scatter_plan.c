@@ -9,6 +9,7 @@ enum {
   MAX_TAPS = 1 << 16,
   MAX_PIXELS = 1 << 14,
   MAX_OUTPUTS = 1 << 20,
+  LINE_FLOATS = 16,
   LOT_FLOATS = 64 * 1024 /* sums that stay in level 2 beside weights */
 };
 
@@ -159,20 +160,18 @@ bool pph_scatter_make(const pph_conv_spec *spec, pph_scatter_plan *plan) {
       joins ? (int64_t)(plan->gemm->columns / plan->channels) : 1;
   count_products(p, plan);
   size_t channels = (size_t)p->in_channels;
-  plan->panel_floats = pph_divide_up(channels, PPH_GEMM_CHUNK) *
-                       PPH_GEMM_CHUNK * plan->rows;
+  plan->panel_floats = pph_round_up(channels, PPH_GEMM_CHUNK) * plan->rows;
   plan->input_floats =
       spec->input_channels_first && plan->pixels > 1
-          ? pph_divide_up(plan->pixels * channels, 16) * 16
+          ? pph_round_up(plan->pixels * channels, LINE_FLOATS)
           : 0;
   plan->sum_floats =
-      pph_divide_up(plan->outputs * plan->lot_slices * plan->channels, 16) *
-      16;
+      pph_round_up(plan->outputs * plan->lot_slices * plan->channels,
+                   LINE_FLOATS);
   plan->edge_floats =
       plan->joined > 1 ? (size_t)plan->gemm->rows * plan->gemm->columns : 0;
   size_t floats = plan->panel_floats + plan->input_floats + plan->sum_floats +
                   plan->edge_floats;
-  plan->bytes =
-      pph_divide_up(sizeof(float) * floats, PPH_ALIGNMENT) * PPH_ALIGNMENT;
+  plan->bytes = pph_round_up(sizeof(float) * floats, PPH_ALIGNMENT);
   return plan->bytes <= MAX_WORKSPACE;
 }

@@ -6,6 +6,7 @@
 #ifndef PPH_OP_SCATTER_PLAN_H
 #define PPH_OP_SCATTER_PLAN_H
 
+#include "base/checked.h"
 #include "kernel/finish.h"
 #include "kernel/gemm.h"
 #include "kernel/kernel_table.h"
@@ -81,8 +82,7 @@ static inline size_t pph_scatter_channels(const pph_scatter_plan *plan,
 /* Columns of a product as the weights have them. */
 static inline size_t pph_scatter_width(const pph_scatter_plan *plan,
                                        size_t columns) {
-  size_t lanes = plan->gemm->lanes;
-  return (columns + lanes - 1) / lanes * lanes;
+  return pph_round_up(columns, plan->gemm->lanes);
 }
 
 void pph_scatter_run(const pph_algo_plan *plan, const pph_conv_spec *spec,

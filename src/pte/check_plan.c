@@ -115,15 +115,11 @@ static pph_status check_call(checker *c, const pph_pte_plan *plan,
 static pph_status check_jump(checker *c, const pph_pte_plan *plan,
                              const pph_pte_jump_false_call *jump,
                              uint32_t instructions) {
-  PPH_TRY(check_value_type(c, plan, "cond_value_index",
-                           jump->cond_value_index,
-                           jump->cond_value_index >= 0 &&
-                                   (uint32_t)jump->cond_value_index <
-                                       plan->values.count &&
-                                   plan->values.at[jump->cond_value_index]
-                                           .val.type == PPH_PTE_TENSOR
-                               ? PPH_PTE_TENSOR
-                               : PPH_PTE_BOOL));
+  const char *what = "cond_value_index";
+  int32_t number = jump->cond_value_index;
+  PPH_TRY(pph_check_index(c, what, number, plan->values.count));
+  if (plan->values.at[number].val.type != PPH_PTE_TENSOR)
+    PPH_TRY(check_value_type(c, plan, what, number, PPH_PTE_BOOL));
   /* One past the last ends the chain. */
   return pph_check_index(c, "destination_instruction",
                          jump->destination_instruction,

@@ -226,6 +226,13 @@ bool pph_pte_count_bytes(int8_t scalar_type, const int32_t *sizes,
   return type != NULL && *bytes <= PTRDIFF_MAX;
 }
 
+bool pph_pte_is_permuted(const pph_pte_tensor *tensor) {
+  for (uint32_t i = 0; i < tensor->dim_order.count; i++)
+    if (tensor->dim_order.at[i] != i)
+      return true;
+  return false;
+}
+
 size_t pph_pte_tensor_size(const pph_pte_tensor *tensor) {
   size_t bytes;
   bool counted = pph_pte_count_bytes(tensor->scalar_type, tensor->sizes.at,

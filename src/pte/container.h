@@ -114,6 +114,9 @@ pph_pte_storage pph_pte_tensor_storage(const pph_pte_tensor *tensor);
    an aten::copy_ writes it in place. */
 bool pph_pte_is_state(const pph_pte_plan *plan, uint32_t value);
 
+/* Whether its dimensions lie in memory in another order than their own. */
+bool pph_pte_is_permuted(const pph_pte_tensor *tensor);
+
 /* Bytes of all elements, at the upper bounds of dynamic sizes. */
 size_t pph_pte_tensor_size(const pph_pte_tensor *tensor);
 

@@ -25,14 +25,6 @@ typedef struct writer {
   size_t inserted, flat_bytes, base, data_bytes, file_bytes;
 } writer;
 
-static pph_status refuse_unknown(const writer *w) {
-  const pph_flat_unknown *unknown = &w->image->unknown;
-  return pph_fail(w->error, PPH_UNSUPPORTED, unknown->table,
-                  "cannot be written: its number %u is not known here, and "
-                  "would be lost",
-                  unknown->number);
-}
-
 /* The alignment that puts what follows `end` at `place`. */
 static size_t shown_alignment(size_t end, size_t place) {
   for (size_t step = ALIGNMENT; step <= LARGEST_ALIGNMENT; step *= 2)
@@ -121,8 +113,7 @@ static pph_status make_tables(writer *w) {
   PPH_TRY(pph_flat_build(w->table, w->root, w->identifier, w->heap, &w->built,
                          &w->built_bytes, w->error));
   if (!w->inserted && form && w->data_bytes)
-    w->inserted =
-        pph_divide_up(form->length, PPH_HEADER_STEP) * PPH_HEADER_STEP;
+    w->inserted = pph_round_up(form->length, PPH_HEADER_STEP);
   w->flat_bytes = w->built_bytes + w->inserted; /* less than 2 GiB */
   return PPH_OK;
 }
@@ -237,8 +228,7 @@ pph_status pph_pte_image_write(const pph_pte_image *image,
               .error = error};
   *bytes = NULL;
   *length = 0;
-  if (image->unknown.table)
-    return refuse_unknown(&w);
+  PPH_TRY(pph_flat_refuse_unknown(&image->unknown, error));
   pph_status status = write_all(&w, bytes, length);
   pph_heap_release(heap, w.built);
   return status;

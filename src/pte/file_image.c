@@ -58,7 +58,7 @@ static pph_status read_header(pph_pte_image *image, const pph_header_form *form,
   if (header < form->least || header > file.count - PPH_HEADER_AT)
     return fail(error, form, "the length", header, form->least,
                 file.count - PPH_HEADER_AT);
-  image->inserted = pph_divide_up(header, PPH_HEADER_STEP) * PPH_HEADER_STEP;
+  image->inserted = pph_round_up(header, PPH_HEADER_STEP);
   uint64_t offset = load_number(file, header, form->flat_offset);
   uint64_t size = load_number(file, header, form->flat_size);
   uint64_t least = PPH_HEADER_AT + image->inserted;

@@ -302,3 +302,13 @@ pph_status pph_flat_read(const void *bytes, size_t length,
   *root = value;
   return PPH_OK;
 }
+
+pph_status pph_flat_refuse_unknown(const pph_flat_unknown *unknown,
+                                   pph_error *error) {
+  if (!unknown->table)
+    return PPH_OK;
+  return pph_fail(error, PPH_UNSUPPORTED, unknown->table,
+                  "cannot be written: its number %u is not known here, and "
+                  "would be lost",
+                  unknown->number);
+}

@@ -26,4 +26,8 @@ PPH_NODISCARD pph_status pph_flat_read(const void *bytes, size_t length,
                                        pph_flat_unknown *unknown,
                                        pph_error *error);
 
+/* PPH_UNSUPPORTED when there is something: written, it would be lost. */
+PPH_NODISCARD pph_status pph_flat_refuse_unknown(
+    const pph_flat_unknown *unknown, pph_error *error);
+
 #endif

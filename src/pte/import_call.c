@@ -15,7 +15,7 @@ pph_status pph_pte_call_fail(const pph_pte_call *call, pph_status status,
   return pph_fail(call->import->error, status, call->name, "%s", message);
 }
 
-static const pph_flat_choice *find(const pph_pte_call *call, uint32_t arg) {
+const pph_flat_choice *pph_pte_arg(const pph_pte_call *call, uint32_t arg) {
   return &call->import->plan->values.at[call->args[arg]].val;
 }
 
@@ -23,17 +23,17 @@ static pph_status fail_type(const pph_pte_call *call, uint32_t arg,
                             const char *legal) {
   return pph_pte_call_fail(call, PPH_UNSUPPORTED,
                            "argument %u has type %u; only %s is supported",
-                           arg, find(call, arg)->type, legal);
+                           arg, pph_pte_arg(call, arg)->type, legal);
 }
 
 bool pph_pte_arg_is_null(const pph_pte_call *call, uint32_t arg) {
-  return find(call, arg)->type == PPH_PTE_NULL;
+  return pph_pte_arg(call, arg)->type == PPH_PTE_NULL;
 }
 
 pph_status pph_pte_arg_tensor(const pph_pte_call *call, uint32_t arg,
                               pph_id *id) {
   *id = call->import->ids[call->args[arg]];
-  if (find(call, arg)->type != PPH_PTE_TENSOR)
+  if (pph_pte_arg(call, arg)->type != PPH_PTE_TENSOR)
     return fail_type(call, arg, "a tensor");
   if (*id == PPH_NO_VALUE)
     return pph_pte_call_fail(call, PPH_BAD_MODEL,
@@ -59,7 +59,7 @@ static pph_status read_int(const pph_pte_call *call, uint32_t arg,
 pph_status pph_pte_arg_int(const pph_pte_call *call, uint32_t arg,
                            int64_t *value) {
   *value = 0;
-  if (find(call, arg)->type != PPH_PTE_INT)
+  if (pph_pte_arg(call, arg)->type != PPH_PTE_INT)
     return fail_type(call, arg, "an integer");
   return read_int(call, arg, call->args[arg], value);
 }
@@ -67,15 +67,15 @@ pph_status pph_pte_arg_int(const pph_pte_call *call, uint32_t arg,
 pph_status pph_pte_arg_bool(const pph_pte_call *call, uint32_t arg,
                             bool *value) {
   *value = false;
-  if (find(call, arg)->type != PPH_PTE_BOOL)
+  if (pph_pte_arg(call, arg)->type != PPH_PTE_BOOL)
     return fail_type(call, arg, "a bool");
-  *value = ((const pph_pte_bool *)find(call, arg)->value)->bool_val != 0;
+  *value = ((const pph_pte_bool *)pph_pte_arg(call, arg)->value)->bool_val != 0;
   return PPH_OK;
 }
 
 pph_status pph_pte_arg_float(const pph_pte_call *call, uint32_t arg,
                              float *value) {
-  const pph_flat_choice *choice = find(call, arg);
+  const pph_flat_choice *choice = pph_pte_arg(call, arg);
   int64_t number;
   *value = 0;
   if (choice->type == PPH_PTE_DOUBLE) {
@@ -89,9 +89,9 @@ pph_status pph_pte_arg_float(const pph_pte_call *call, uint32_t arg,
 
 pph_status pph_pte_arg_ints(const pph_pte_call *call, uint32_t arg,
                             int64_t *ints, uint32_t *count) {
-  const pph_pte_int_list *list = find(call, arg)->value;
+  const pph_pte_int_list *list = pph_pte_arg(call, arg)->value;
   *count = 0;
-  if (find(call, arg)->type != PPH_PTE_INT_LIST)
+  if (pph_pte_arg(call, arg)->type != PPH_PTE_INT_LIST)
     return fail_type(call, arg, "a list of integers");
   if (list->items.count > PPH_PTE_MOST_INTS)
     return pph_pte_call_fail(call, PPH_UNSUPPORTED,
@@ -105,7 +105,7 @@ pph_status pph_pte_arg_ints(const pph_pte_call *call, uint32_t arg,
 }
 
 uint32_t pph_pte_arg_rank(const pph_pte_call *call, uint32_t arg) {
-  const pph_flat_choice *choice = find(call, arg);
+  const pph_flat_choice *choice = pph_pte_arg(call, arg);
   return choice->type == PPH_PTE_TENSOR
              ? ((const pph_pte_tensor *)choice->value)->sizes.count
              : 0;

@@ -35,6 +35,8 @@ pph_status pph_pte_call_fail(const pph_pte_call *call, pph_status status,
                              const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The value that the plan has for it. */
+const pph_flat_choice *pph_pte_arg(const pph_pte_call *call, uint32_t arg);
 bool pph_pte_arg_is_null(const pph_pte_call *call, uint32_t arg);
 PPH_NODISCARD pph_status pph_pte_arg_tensor(const pph_pte_call *call,
                                             uint32_t arg, pph_id *id);

@@ -142,8 +142,7 @@ pph_status pph_pte_import_conv(pph_pte_call *call, pph_node_kind kind) {
 }
 
 static pph_status read_scales(const pph_pte_call *call, float *scales) {
-  const pph_flat_choice *choice =
-      &call->import->plan->values.at[call->args[2]].val;
+  const pph_flat_choice *choice = pph_pte_arg(call, 2);
   const pph_pte_double_list *list = choice->value;
   if (choice->type != PPH_PTE_DOUBLE_LIST || list->items.count != 2)
     return pph_pte_call_fail(call, PPH_BAD_MODEL,

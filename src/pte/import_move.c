@@ -37,8 +37,7 @@ static bool is_computed(const pph_pte_call *call,
 pph_status pph_pte_import_reshape(pph_pte_call *call, pph_node_kind kind) {
   pph_graph *graph = call->import->graph;
   pph_error *error = call->import->error;
-  const pph_flat_choice *choice =
-      &call->import->plan->values.at[call->args[1]].val;
+  const pph_flat_choice *choice = pph_pte_arg(call, 1);
   pph_id inputs[2];
   int64_t shape[PPH_PTE_MOST_INTS];
   uint32_t count;
@@ -83,8 +82,7 @@ pph_status pph_pte_import_axis(pph_pte_call *call, pph_node_kind kind) {
 
 pph_status pph_pte_import_cat(pph_pte_call *call, pph_node_kind kind) {
   enum { MOST = 64 };
-  const pph_flat_choice *choice =
-      &call->import->plan->values.at[call->args[0]].val;
+  const pph_flat_choice *choice = pph_pte_arg(call, 0);
   const pph_pte_tensor_list *list = choice->value;
   pph_id inputs[MOST];
   int64_t axis;

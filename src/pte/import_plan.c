@@ -68,13 +68,6 @@ static void refuse_instruction(const pph_pte_plan *plan,
   }
 }
 
-static bool is_permuted(const pph_pte_tensor *tensor) {
-  for (uint32_t i = 0; i < tensor->dim_order.count; i++)
-    if (tensor->dim_order.at[i] != i)
-      return true;
-  return false;
-}
-
 static bool is_constant(const pph_flat_choice *value) {
   if (value->type != PPH_PTE_TENSOR)
     return false;
@@ -91,7 +84,7 @@ static void refuse_value(const pph_flat_choice *value, refusal *r) {
     refuse(r, "tensors of more than 8 dimensions");
   if (!type->type)
     refuse(r, type->name);
-  if (is_constant(value) && is_permuted(tensor))
+  if (is_constant(value) && pph_pte_is_permuted(tensor))
     refuse(r, "constants in another dim_order");
   if (pph_pte_tensor_storage(tensor) == PPH_PTE_STATE)
     refuse(r, "state");

@@ -76,16 +76,6 @@ pph_status pph_payload_read(pph_pte_bytes bytes, pph_arena *arena,
   return PPH_OK;
 }
 
-static pph_status refuse_unknown(const pph_flat_unknown *unknown,
-                                 pph_error *error) {
-  if (!unknown->table)
-    return PPH_OK;
-  return pph_fail(error, PPH_UNSUPPORTED, unknown->table,
-                  "number %u of it is not known here and would be lost, so "
-                  "the payload cannot be written",
-                  unknown->number);
-}
-
 static pph_status join(const pph_payload *payload, const void *flat,
                        size_t flat_bytes, pph_heap *heap, void **bytes,
                        size_t *length, pph_error *error) {
@@ -119,7 +109,7 @@ pph_status pph_payload_write(const pph_payload *payload, pph_heap *heap,
   size_t flat_bytes;
   *bytes = NULL;
   *length = 0;
-  PPH_TRY(refuse_unknown(&payload->unknown, error));
+  PPH_TRY(pph_flat_refuse_unknown(&payload->unknown, error));
   PPH_TRY(pph_flat_build(pph_payload_graph_schema(), payload->graph,
                          payload->identifier, heap, &flat, &flat_bytes,
                          error));

@@ -63,15 +63,6 @@ static pph_status read_open_file(FILE *file, const char *path,
   return PPH_OK;
 }
 
-/* Importers by what the file starts with; the last takes everything, because
-   protobuf has no magic. */
-static pph_status import_onnx(pph_model *model, const char *folder,
-                              const pph_model_options *options,
-                              pph_error *error) {
-  return pph_onnx_import(model->bytes, model->length, folder, &model->limits,
-                         &model->graph, error);
-}
-
 /* A program has one graph per method; the model is the one that is called
    "forward", or the first. */
 static pph_status import_method(pph_model *model, const pph_pte *pte,
@@ -99,7 +90,7 @@ static pph_status import_with(pph_model *model,
 
 /* The graph copies constants, so the .ptd files' bytes are needed no longer
    than this. */
-static pph_status import_pte(pph_model *model, const char *folder,
+static pph_status import_pte(pph_model *model,
                              const pph_model_options *options,
                              pph_error *error) {
   pph_constant_files files;
@@ -113,27 +104,12 @@ static pph_status import_pte(pph_model *model, const char *folder,
   return status;
 }
 
-static const struct {
-  const char *magic;
-  size_t offset;
-  pph_status (*import)(pph_model *model, const char *folder,
-                       const pph_model_options *options, pph_error *error);
-} importers[] = {
-    {"ET12", 4, import_pte},
-    {"BP08", 4, import_pte},
-    {"FT01", 4, import_pte},
-    {"", 0, import_onnx},
-};
-
+/* What is no container is taken for ONNX: protobuf has no magic. */
 pph_status pph_loaded_model_import(pph_model *model, const char *folder,
                                    const pph_model_options *options,
                                    pph_error *error) {
-  const char *bytes = model->bytes;
-  for (size_t i = 0; i < sizeof importers / sizeof *importers; i++) {
-    size_t magic = strlen(importers[i].magic);
-    if (importers[i].offset + magic <= model->length &&
-        memcmp(bytes + importers[i].offset, importers[i].magic, magic) == 0)
-      return importers[i].import(model, folder, options, error);
-  }
-  return PPH_BAD_MODEL; /* not reached: the last row takes everything */
+  if (pph_pte_is_container(model->bytes, model->length))
+    return import_pte(model, options, error);
+  return pph_onnx_import(model->bytes, model->length, folder, &model->limits,
+                         &model->graph, error);
 }

@@ -47,6 +47,7 @@ for command in run check info bench; do
   expect 0 "$command --help" "$polyphase" $command --help
   said out "usage: polyphase $command"
   said out "--threads N"
+  ! grep -E '.{81}' "$work/out" || fail "$command --help is over 80 columns"
   expect 2 "$command, unknown option" "$polyphase" $command --no-such x
   said err "unknown option --no-such"
 done
