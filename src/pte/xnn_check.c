@@ -98,16 +98,19 @@ static bool is_legal_quantization(const pph_payload_slot *slot,
 }
 
 static bool is_quantized(int type) {
-  return (type >= PPH_PAYLOAD_Q8 && type <= PPH_PAYLOAD_QB4);
+  return type >= PPH_PAYLOAD_Q8 && type <= PPH_PAYLOAD_QB4;
+}
+
+/* Files without a header, older ones, have their constants in tables. */
+static uint32_t count_data(const pph_payload *payload) {
+  return payload->bare ? payload->graph->constant_buffer.count
+                       : payload->graph->constant_data.count;
 }
 
 static pph_status check_tensor(const checker *c, uint32_t at) {
-  const pph_payload_graph *graph = c->index->payload->graph;
   const pph_payload_slot *slot = &c->index->slots[at];
   const pph_payload_tensor *tensor = slot->tensor;
-  uint32_t data_count = graph->constant_data.count;
-  if (data_count < graph->constant_buffer.count)
-    data_count = graph->constant_buffer.count;
+  uint32_t data_count = count_data(c->index->payload);
   size_t bytes;
   if (tensor->datatype < 1 || tensor->datatype >= PPH_PAYLOAD_TYPE_COUNT)
     return bad_value(c, at, "its type must be 1 to 14", tensor->datatype);
@@ -276,13 +279,13 @@ pph_status pph_payload_check(const pph_payload *payload, pph_arena *arena,
   return PPH_OK;
 }
 
-/* The bytes of entry `number`, at least 1. */
+/* The bytes of entry `number`, which is in range. */
 static pph_status find_data(const pph_payload *payload, uint32_t number,
                             const pph_pte *pte, pph_pte_bytes *bytes,
                             const pph_pte_external **external,
                             pph_error *error) {
   const pph_payload_graph *graph = payload->graph;
-  if (number < graph->constant_buffer.count) {
+  if (payload->bare) {
     *bytes = (pph_pte_bytes){graph->constant_buffer.at[number].storage.at,
                              graph->constant_buffer.at[number].storage.count};
     return PPH_OK;
