@@ -1,6 +1,6 @@
-/* Import of instructions in their order. A graph has no jumps: where a condition
-   is known only in the run, both branches are imported and each value that
-   differs between them is chosen. */
+/* Import of instructions in their order. A graph has no jumps: where a
+   condition is known only in the run, both branches are imported and each value
+   that differs between them is chosen. */
 #include <string.h>
 
 #include "base/fail.h"
