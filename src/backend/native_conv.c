@@ -148,7 +148,9 @@ static pph_status make_operator(pph_backend_context *context, pph_step *step,
   if (!find_conv(step->graph, step->node, &conv))
     return pph_node_fail(step->node, error, PPH_UNSUPPORTED,
                          "is no native convolution"); /* supports() said yes */
-  conv.desc.accuracy = context->accuracy;
+  conv.desc.accuracy = pph_node_int(step->node, PPH_ATTR_EXACT_SUMS, 0)
+                           ? PPH_ACCURACY_EXACT
+                           : context->accuracy;
   conv.desc.cpu = context->cpu;
   if (context->pool)
     conv.desc.threads = (uint32_t)pthreadpool_get_threads_count(context->pool);

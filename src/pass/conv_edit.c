@@ -19,6 +19,7 @@ bool pph_conv_edit_supports(const pph_graph *graph, const pph_node *node,
   size_t count;
   if ((node->kind != PPH_NODE_CONV && node->kind != PPH_NODE_CONV_TRANSPOSE) ||
       node->activation != PPH_ACTIVATION_NONE || pph_node_adds_residual(node) ||
+      pph_node_int(node, PPH_ATTR_EXACT_SUMS, 0) ||
       !pph_node_find_constant(graph, node, 1, &weight) ||
       weight.type != PPH_F32 || weight.shape.rank < 3 ||
       !pph_shape_count(&weight.shape, &count) || count == 0)

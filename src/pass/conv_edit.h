@@ -5,8 +5,8 @@
 #include "pass/rewrite.h"
 
 /* Whether `node` is a Conv or ConvTranspose with f32 constants for weight and
-   bias (if any) and neither a fourth input nor an activation yet, and gives
-   *channels. */
+   bias (if any), neither a fourth input nor an activation yet, and no need of
+   exact sums; gives *channels. */
 bool pph_conv_edit_supports(const pph_graph *graph, const pph_node *node,
                             int64_t *channels);
 

@@ -215,8 +215,10 @@ static pph_status crop_input(build *b, const pph_phase_block *block,
   return cut(b, b->node->inputs[0], begin, end, output, error);
 }
 
-static pph_status copy_activation(build *b, pph_error *error) {
-  static const pph_attribute_key keys[] = {PPH_ATTR_ACTIVATION_ALPHA,
+/* What holds for every sum of the node. */
+static pph_status copy_attributes(build *b, pph_error *error) {
+  static const pph_attribute_key keys[] = {PPH_ATTR_EXACT_SUMS,
+                                           PPH_ATTR_ACTIVATION_ALPHA,
                                            PPH_ATTR_ACTIVATION_MIN,
                                            PPH_ATTR_ACTIVATION_MAX};
   b->last->activation = b->node->activation;
@@ -252,7 +254,7 @@ static pph_status set_conv_attributes(build *b, const pph_phase_block *block,
                             error));
   PPH_TRY(pph_node_set_int(graph, conv, PPH_ATTR_GROUP,
                            b->plan->window.group, error));
-  return copy_activation(b, error);
+  return copy_attributes(b, error);
 }
 
 static pph_status build_conv(build *b, const pph_phase_block *block,

@@ -311,6 +311,12 @@ static pph_status find_data(const pph_payload *payload, uint32_t number,
   return PPH_OK;
 }
 
+pph_status pph_payload_find_bytes(const pph_payload_index *index,
+                                  uint32_t number, const pph_pte *pte,
+                                  pph_pte_bytes *bytes, pph_error *error) {
+  return find_data(index->payload, number, pte, bytes, NULL, error);
+}
+
 pph_status pph_payload_find_constant(const pph_payload_index *index,
                                      const pph_payload_slot *slot,
                                      const pph_pte *pte, pph_pte_bytes *bytes,

@@ -5,7 +5,7 @@
 #include "pte/xnn_import.h"
 
 static pph_status finish(const pph_payload_step *step, pph_id id) {
-  PPH_TRY(pph_payload_clamp(step, &id));
+  PPH_TRY(pph_payload_settle(step, 0, &id));
   pph_payload_finish(step, 0, id);
   return PPH_OK;
 }
@@ -15,7 +15,7 @@ static pph_status emit(const pph_payload_step *step, pph_node_kind kind,
                        pph_node **node, pph_id *output) {
   pph_id ids[PPH_PAYLOAD_MOST_INPUTS];
   for (uint32_t i = 0; i < step->input_count; i++)
-    PPH_TRY(pph_payload_input(step, i, &ids[i]));
+    PPH_TRY(pph_payload_take(step, i, &ids[i]));
   return pph_payload_emit(step, kind, ids, step->input_count, node, output);
 }
 
@@ -63,23 +63,14 @@ pph_status pph_payload_make_reciprocal_root(const pph_payload_step *step) {
   return finish(step, output);
 }
 
-static pph_status with_number(const pph_payload_step *step, pph_node_kind kind,
-                              pph_id left, float number, pph_id *output) {
-  const pph_tensor scalar = {PPH_F32, {0}, &number};
-  pph_id ids[2] = {left, 0};
-  PPH_TRY(pph_graph_add_constant(step->importer->graph, NULL, &scalar, &ids[1],
-                                 step->importer->error));
-  return pph_payload_emit(step, kind, ids, 2, NULL, output);
-}
-
 /* x * (1 + erf(x / sqrt 2)) / 2 */
 pph_status pph_payload_make_gelu(const pph_payload_step *step) {
   pph_id x, id, ids[2], output;
   PPH_TRY(pph_payload_input(step, 0, &x));
-  PPH_TRY(with_number(step, PPH_NODE_MUL, x, 0.70710678f, &id));
+  PPH_TRY(pph_payload_emit_number(step, PPH_NODE_MUL, x, 0.70710678f, &id));
   PPH_TRY(pph_payload_emit(step, PPH_NODE_ERF, &id, 1, NULL, &ids[1]));
-  PPH_TRY(with_number(step, PPH_NODE_ADD, ids[1], 1, &ids[1]));
-  PPH_TRY(with_number(step, PPH_NODE_MUL, x, 0.5f, &ids[0]));
+  PPH_TRY(pph_payload_emit_number(step, PPH_NODE_ADD, ids[1], 1, &ids[1]));
+  PPH_TRY(pph_payload_emit_number(step, PPH_NODE_MUL, x, 0.5f, &ids[0]));
   PPH_TRY(pph_payload_emit(step, PPH_NODE_MUL, ids, 2, NULL, &output));
   return finish(step, output);
 }
@@ -90,13 +81,6 @@ pph_status pph_payload_make_softmax(const pph_payload_step *step) {
   PPH_TRY(emit(step, PPH_NODE_SOFTMAX, &node, &output));
   PPH_TRY(pph_node_set_int(step->importer->graph, node, PPH_ATTR_AXIS, -1,
                            step->importer->error));
-  return finish(step, output);
-}
-
-/* Among fp32 values it changes nothing. */
-pph_status pph_payload_make_convert(const pph_payload_step *step) {
-  pph_id output;
-  PPH_TRY(emit(step, PPH_NODE_IDENTITY, NULL, &output));
   return finish(step, output);
 }
 
@@ -186,7 +170,10 @@ pph_status pph_payload_make_pad(const pph_payload_step *step) {
   const pph_payload_pad *fields = step->table;
   int64_t pads[2 * PPH_PAYLOAD_MOST_DIMS];
   uint32_t rank = input_rank(step);
-  float number = fields->padding_value;
+  float number = pph_payload_is_static(step->outputs[0])
+                     ? pph_payload_round(step->outputs[0],
+                                         fields->padding_value)
+                     : fields->padding_value;
   const pph_tensor scalar = {PPH_F32, {0}, &number};
   pph_graph *graph = step->importer->graph;
   pph_id ids[3], output;
@@ -243,16 +230,33 @@ static pph_status multiply(const pph_payload_step *step, bool swap,
   return pph_payload_emit(step, PPH_NODE_MATMUL, ids, 2, NULL, output);
 }
 
+/* Of quantized filters that are not turned, channels are dimension 0. */
+static pph_status check_linear(const pph_payload_step *step, bool swapped) {
+  const pph_payload_slot *filter = step->inputs[1], *bias = step->inputs[2];
+  const pph_payload_per_channel *channel = filter->quantization;
+  if (filter->tensor->dims.count != 2)
+    return pph_payload_fail(step, PPH_BAD_MODEL,
+                            "its filter has %u dimensions, must have 2",
+                            filter->tensor->dims.count);
+  if (pph_payload_is_float(filter))
+    return PPH_OK;
+  if (swapped || !filter->tensor->constant_buffer_idx ||
+      (bias && !bias->tensor->constant_buffer_idx) ||
+      (filter->quantization_type == PPH_PAYLOAD_PER_CHANNEL &&
+       channel->channel_dim != 0))
+    return pph_payload_fail(step, PPH_UNSUPPORTED,
+                            "a quantized filter must be a constant [out, in] "
+                            "with scales for out, the bias a constant");
+  return PPH_OK;
+}
+
 /* The filter is [out, in], or [in, out] with the flag. */
 pph_status pph_payload_make_linear(const pph_payload_step *step) {
   const pph_payload_linear *fields = step->table;
   pph_id ids[2], output;
-  if (step->inputs[1]->tensor->dims.count != 2)
-    return pph_payload_fail(step, PPH_BAD_MODEL,
-                            "its filter has %u dimensions, must have 2",
-                            step->inputs[1]->tensor->dims.count);
+  PPH_TRY(check_linear(step, fields->flags != 0));
   PPH_TRY(multiply(step, !fields->flags, &output));
-  if (step->inputs[2]) {
+  if (step->inputs[2] && !pph_payload_adds_bias_late(step)) {
     ids[0] = output;
     PPH_TRY(pph_payload_input(step, 2, &ids[1]));
     PPH_TRY(pph_payload_emit(step, PPH_NODE_ADD, ids, 2, NULL, &output));

@@ -22,10 +22,10 @@ static pph_status set_window(const pph_payload_step *step, pph_node *node,
   return pph_node_set_ints(graph, node, PPH_ATTR_PADS, w->pads, 4, error);
 }
 
-/* The result of a node on [N,C,H,W], clamped and turned back. */
+/* The result of a node on [N,C,H,W], as its output counts and turned back. */
 static pph_status finish_window(const pph_payload_step *step, pph_id id) {
   pph_id back;
-  PPH_TRY(pph_payload_clamp(step, &id));
+  PPH_TRY(pph_payload_settle(step, 2, &id));
   PPH_TRY(pph_payload_to_channels_last(step, id, &back));
   pph_payload_finish(step, 0, back);
   return PPH_OK;
@@ -37,7 +37,7 @@ static pph_status first_input(const pph_payload_step *step, pph_id *id) {
     return pph_payload_fail(step, PPH_BAD_MODEL,
                             "its input has %u dimensions, must have 4",
                             step->inputs[0]->tensor->dims.count);
-  PPH_TRY(pph_payload_input(step, 0, &last));
+  PPH_TRY(pph_payload_take(step, 0, &last));
   return pph_payload_to_channels_first(step, last, id);
 }
 
@@ -90,25 +90,33 @@ static pph_status check_filter(const pph_payload_step *step,
   return PPH_OK;
 }
 
+static void rearrange(const filter *f, const float *from,
+                      const pph_shape *shape, float *to) {
+  int64_t taps = f->height * f->width;
+  for (int64_t a = 0; a < shape->dims[0]; a++)
+    for (int64_t b = 0; b < shape->dims[1]; b++)
+      for (int64_t tap = 0; tap < taps; tap++)
+        *to++ = from[find_place(f, a, b, tap)];
+}
+
 static pph_status add_weight(const pph_payload_step *step, const filter *f,
                              pph_id *id) {
-  const float *from;
+  pph_heap *heap = step->importer->graph->heap;
+  size_t count = pph_payload_count(step->inputs[1]);
   const char *external;
-  PPH_TRY(pph_payload_floats(step, 1, &from, &external));
-  int64_t first = f->group * (f->is_transposed ? f->in : f->out);
-  int64_t second = f->is_transposed ? f->out : f->in;
-  int64_t taps = f->height * f->width;
-  const pph_shape shape = {4, {first, second, f->height, f->width}};
-  float *to = pph_arena_allocate(&step->importer->graph->arena,
-                                 (size_t)(first * second * taps) + 16,
-                                 sizeof *to);
-  if (!to)
+  const pph_shape shape = {
+      4,
+      {f->group * (f->is_transposed ? f->in : f->out),
+       f->is_transposed ? f->out : f->in, f->height, f->width}};
+  float *to = pph_payload_allocate(step, count);
+  float *from = to ? pph_heap_allocate(heap, count, sizeof *from) : NULL;
+  if (!from)
     return pph_fail_memory(step->importer->error);
-  float *next = to;
-  for (int64_t a = 0; a < first; a++)
-    for (int64_t b = 0; b < second; b++)
-      for (int64_t tap = 0; tap < taps; tap++)
-        *next++ = from[find_place(f, a, b, tap)];
+  pph_status status = pph_payload_numbers(step, 1, from, &external);
+  if (status == PPH_OK)
+    rearrange(f, from, &shape, to);
+  pph_heap_release(heap, from);
+  PPH_TRY(status);
   return pph_payload_add_floats(step, to, &shape, external, id);
 }
 
@@ -127,27 +135,49 @@ static void read_conv(const pph_payload_step *step, filter *f, window *w) {
                 {conv->adjustment_height, conv->adjustment_width}};
 }
 
+/* Channels of quantized filters, as XNNPACK has them. */
+static pph_status check_channels(const pph_payload_step *step,
+                                 const filter *f) {
+  const pph_payload_per_channel *channel = step->inputs[1]->quantization;
+  if (step->inputs[1]->quantization_type == PPH_PAYLOAD_PER_CHANNEL &&
+      channel->channel_dim != (f->is_depthwise ? 3 : 0))
+    return pph_payload_fail(step, PPH_UNSUPPORTED,
+                            "its filter has scales for dimension %d",
+                            channel->channel_dim);
+  return PPH_OK;
+}
+
+static pph_status set_attributes(const pph_payload_step *step, pph_node *node,
+                                 const filter *f, const window *w) {
+  pph_graph *graph = step->importer->graph;
+  pph_error *error = step->importer->error;
+  PPH_TRY(set_window(step, node, w));
+  PPH_TRY(pph_node_set_int(graph, node, PPH_ATTR_GROUP, f->group, error));
+  if (!pph_payload_is_float(step->inputs[0]))
+    PPH_TRY(pph_node_set_int(graph, node, PPH_ATTR_EXACT_SUMS, 1, error));
+  return f->is_transposed
+             ? pph_node_set_ints(graph, node, PPH_ATTR_OUTPUT_PADDING,
+                                 w->output_padding, 2, error)
+             : PPH_OK;
+}
+
 pph_status pph_payload_make_conv(const pph_payload_step *step) {
   filter f;
   window w;
   pph_id inputs[3], output;
   pph_node *node;
-  pph_graph *graph = step->importer->graph;
   read_conv(step, &f, &w);
+  bool has_bias = step->inputs[2] && !pph_payload_adds_bias_late(step);
   PPH_TRY(check_filter(step, &f));
+  PPH_TRY(check_channels(step, &f));
   PPH_TRY(first_input(step, &inputs[0]));
   PPH_TRY(add_weight(step, &f, &inputs[1]));
-  if (step->inputs[2])
+  if (has_bias)
     PPH_TRY(pph_payload_input(step, 2, &inputs[2]));
   PPH_TRY(pph_payload_emit(
       step, f.is_transposed ? PPH_NODE_CONV_TRANSPOSE : PPH_NODE_CONV, inputs,
-      step->inputs[2] ? 3 : 2, &node, &output));
-  PPH_TRY(set_window(step, node, &w));
-  PPH_TRY(pph_node_set_int(graph, node, PPH_ATTR_GROUP, f.group,
-                           step->importer->error));
-  if (f.is_transposed)
-    PPH_TRY(pph_node_set_ints(graph, node, PPH_ATTR_OUTPUT_PADDING,
-                              w.output_padding, 2, step->importer->error));
+      has_bias ? 3 : 2, &node, &output));
+  PPH_TRY(set_attributes(step, node, &f, &w));
   return finish_window(step, output);
 }
 
@@ -201,7 +231,7 @@ pph_status pph_payload_make_global_average(const pph_payload_step *step) {
                            &output));
   if (fields->flags)
     return finish_window(step, output);
-  PPH_TRY(pph_payload_clamp(step, &output));
+  PPH_TRY(pph_payload_settle(step, 2, &output));
   ids[0] = output;
   PPH_TRY(pph_graph_add_ints(step->importer->graph, NULL, axes, 2, &ids[1],
                              step->importer->error));
