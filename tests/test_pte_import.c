@@ -280,7 +280,7 @@ static void refuse(pph_pte_bytes file, pph_status status, const char *what) {
 
 static void test_refusals(void **state) {
   static const operator_case unknown = {
-      "aten::sort", "values", "x", {0}, 0, {1, 4, 1, 2}, 4, {0}};
+      "aten::msort", "values", "x", {0}, 0, {1, 4, 1, 2}, 4, {0}};
   static const operator_case alpha = {
       "aten::add", "out", "xxh", {0}, 0, {1, 4, 1, 2}, 4, {0}};
   static const operator_case number = {
@@ -290,7 +290,7 @@ static void test_refusals(void **state) {
   static const operator_case nameless = {
       "", "", "x", {0}, 0, {1, 4, 1, 2}, 4, {0}};
   refuse(make_case(&nameless), PPH_UNSUPPORTED, "without a name");
-  refuse(make_case(&unknown), PPH_UNSUPPORTED, "aten::sort.values");
+  refuse(make_case(&unknown), PPH_UNSUPPORTED, "aten::msort.values");
   refuse(make_case(&alpha), PPH_UNSUPPORTED, "alpha is 0.5");
   refuse(make_case(&number), PPH_UNSUPPORTED, "only a tensor");
   refuse(make_case(&early), PPH_BAD_MODEL, "dimension 9");

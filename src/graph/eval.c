@@ -81,6 +81,8 @@ static pph_eval_rule *const rules[PPH_NODE_KIND_COUNT] = {
     [PPH_NODE_REDUCE_MIN] = pph_eval_reduce,
     [PPH_NODE_REDUCE_SUM] = pph_eval_reduce,
     [PPH_NODE_SOFTMAX] = pph_eval_softmax,
+    [PPH_NODE_CUM_SUM] = pph_eval_cum_sum,
+    [PPH_NODE_TOP_K] = pph_eval_top_k,
 };
 
 bool pph_eval_has(const pph_eval *eval, uint32_t slot) {

@@ -118,6 +118,7 @@ pph_eval_rule pph_eval_conv, pph_eval_conv_transpose;
 pph_eval_rule pph_eval_pool, pph_eval_global_pool, pph_eval_batch_normalization;
 pph_eval_rule pph_eval_resize;
 pph_eval_rule pph_eval_reduce, pph_eval_softmax;
+pph_eval_rule pph_eval_cum_sum, pph_eval_top_k;
 pph_eval_rule pph_eval_gemm, pph_eval_matmul, pph_eval_gru;
 
 #endif

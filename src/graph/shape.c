@@ -80,6 +80,7 @@ static const pph_shape_rule rules[PPH_NODE_KIND_COUNT] = {
     [PPH_NODE_RANGE] = pph_rule_range,
     [PPH_NODE_SHAPE] = pph_rule_shape,
     [PPH_NODE_SIZE] = pph_rule_size,
+    [PPH_NODE_CUM_SUM] = pph_rule_cum_sum,
     [PPH_NODE_GEMM] = pph_rule_gemm,
     [PPH_NODE_GRU] = pph_rule_gru,
     [PPH_NODE_MATMUL] = pph_rule_matmul,
@@ -88,6 +89,7 @@ static const pph_shape_rule rules[PPH_NODE_KIND_COUNT] = {
     [PPH_NODE_REDUCE_MIN] = pph_rule_reduce,
     [PPH_NODE_REDUCE_SUM] = pph_rule_reduce,
     [PPH_NODE_SOFTMAX] = pph_rule_softmax,
+    [PPH_NODE_TOP_K] = pph_rule_top_k,
 };
 
 pph_value *pph_rule_input(const pph_shape_at *at, uint32_t slot) {

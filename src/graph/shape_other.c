@@ -203,3 +203,34 @@ pph_status pph_rule_softmax(const pph_shape_at *at) {
                         pph_rule_input(at, 0)->shape.rank, &axis));
   return pph_rule_unary(at);
 }
+
+pph_status pph_rule_cum_sum(const pph_shape_at *at) {
+  const pph_value *x = pph_rule_input(at, 0), *list = pph_rule_input(at, 1);
+  int64_t axis;
+  size_t count;
+  if (!pph_shape_count(&list->shape, &count) || count != 1 ||
+      (list->type != PPH_I64 && list->type != PPH_I32))
+    return pph_rule_bad(at, "the axis has type %s, must be one i32 or i64",
+                        pph_dtype_name(list->type));
+  if (list->data) {
+    PPH_TRY(pph_rule_ints(at, 1, &axis, 1, &count));
+    PPH_TRY(pph_rule_axis(at, axis, x->shape.rank, &axis));
+  }
+  return pph_rule_same(at);
+}
+
+pph_status pph_rule_top_k(const pph_shape_at *at) {
+  const pph_value *x = pph_rule_input(at, 0);
+  pph_shape shape = x->shape;
+  int64_t axis, most;
+  size_t count;
+  PPH_TRY(pph_rule_axis(at, pph_node_int(at->node, PPH_ATTR_AXIS, -1),
+                        shape.rank, &axis));
+  PPH_TRY(pph_rule_ints(at, 1, &most, 1, &count));
+  if (count != 1 || most < 0 || most > shape.dims[axis])
+    return pph_rule_bad(at, "k must be one number from 0 to %lld",
+                        (long long)shape.dims[axis]);
+  shape.dims[axis] = most;
+  PPH_TRY(pph_rule_set_output(at, 0, x->type, &shape));
+  return pph_rule_set_output(at, 1, PPH_I64, &shape);
+}

@@ -92,10 +92,12 @@ pph_status pph_rule_constant_of_shape(const pph_shape_at *at);
 pph_status pph_rule_range(const pph_shape_at *at);
 pph_status pph_rule_shape(const pph_shape_at *at);
 pph_status pph_rule_size(const pph_shape_at *at);
+pph_status pph_rule_cum_sum(const pph_shape_at *at);
 pph_status pph_rule_gemm(const pph_shape_at *at);
 pph_status pph_rule_gru(const pph_shape_at *at);
 pph_status pph_rule_matmul(const pph_shape_at *at);
 pph_status pph_rule_reduce(const pph_shape_at *at);
 pph_status pph_rule_softmax(const pph_shape_at *at);
+pph_status pph_rule_top_k(const pph_shape_at *at);
 
 #endif

@@ -114,6 +114,8 @@ static rank_rule *find_rule(pph_node_kind kind) {
       {PPH_NODE_TILE, rank_as_input},
       {PPH_NODE_TRANSPOSE, rank_as_input},
       {PPH_NODE_SOFTMAX, rank_as_input},
+      {PPH_NODE_CUM_SUM, rank_as_input},
+      {PPH_NODE_TOP_K, rank_as_input},
       {PPH_NODE_GATHER, rank_gather},
       {PPH_NODE_RESHAPE, rank_reshape},
       {PPH_NODE_EXPAND, rank_expand},

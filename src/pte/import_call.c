@@ -30,11 +30,63 @@ bool pph_pte_arg_is_null(const pph_pte_call *call, uint32_t arg) {
   return pph_pte_arg(call, arg)->type == PPH_PTE_NULL;
 }
 
+/* Whether both lie at one place of planned memory and are as long. */
+static bool is_same_memory(const pph_pte_tensor *a, const pph_pte_tensor *b) {
+  const pph_pte_allocation *x = a->allocation_info, *y = b->allocation_info;
+  return x && y && x->memory_id == y->memory_id &&
+         x->memory_offset_low == y->memory_offset_low &&
+         x->memory_offset_high == y->memory_offset_high &&
+         pph_pte_tensor_size(a) == pph_pte_tensor_size(b) &&
+         a->scalar_type == b->scalar_type;
+}
+
+/* What was written last in the tensor's memory: values get their ids in the
+   order of instructions. */
+static pph_id find_shared(const pph_pte_importer *import,
+                          const pph_pte_tensor *tensor) {
+  pph_id found = PPH_NO_VALUE;
+  for (uint32_t i = 0; i < import->plan->values.count; i++) {
+    const pph_flat_choice *other = &import->plan->values.at[i].val;
+    pph_id id = import->ids[i];
+    if (id != PPH_NO_VALUE && other->type == PPH_PTE_TENSOR &&
+        (found == PPH_NO_VALUE || id > found) &&
+        is_same_memory(other->value, tensor) &&
+        !pph_pte_is_permuted(other->value))
+      found = id;
+  }
+  return found;
+}
+
+pph_status pph_pte_find_id(pph_pte_importer *import, int32_t value,
+                           pph_id *id) {
+  const pph_flat_choice *choice = &import->plan->values.at[value].val;
+  const pph_pte_tensor *tensor = choice->value;
+  int64_t shape[PPH_MAX_RANK];
+  pph_id ids[2];
+  pph_node *node;
+  *id = import->ids[value];
+  if (*id != PPH_NO_VALUE || choice->type != PPH_PTE_TENSOR ||
+      tensor->shape_dynamism || pph_pte_is_permuted(tensor))
+    return PPH_OK;
+  ids[0] = find_shared(import, tensor);
+  if (ids[0] == PPH_NO_VALUE)
+    return PPH_OK;
+  for (uint32_t i = 0; i < tensor->sizes.count; i++)
+    shape[i] = tensor->sizes.at[i];
+  PPH_TRY(pph_graph_add_ints(import->graph, NULL, shape, tensor->sizes.count,
+                             &ids[1], import->error));
+  PPH_TRY(pph_graph_insert(import->graph, PPH_NODE_RESHAPE, NULL, ids, 2,
+                           &node, import->error));
+  *id = import->ids[value] = node->outputs[0];
+  return PPH_OK;
+}
+
 pph_status pph_pte_arg_tensor(const pph_pte_call *call, uint32_t arg,
                               pph_id *id) {
-  *id = call->import->ids[call->args[arg]];
+  *id = PPH_NO_VALUE;
   if (pph_pte_arg(call, arg)->type != PPH_PTE_TENSOR)
     return fail_type(call, arg, "a tensor");
+  PPH_TRY(pph_pte_find_id(call->import, call->args[arg], id));
   if (*id == PPH_NO_VALUE)
     return pph_pte_call_fail(call, PPH_BAD_MODEL,
                              "argument %u, value %d, is read before anything "

@@ -16,8 +16,9 @@ typedef struct pph_pte_importer {
 typedef struct pph_pte_call {
   pph_pte_importer *import;
   const int32_t *args;
-  uint32_t arg_count; /* without the result, which is listed twice */
-  int32_t result;
+  uint32_t arg_count; /* without the results, which are listed twice */
+  uint32_t all_count; /* with them */
+  int32_t result;     /* the first one */
   char name[96]; /* "aten::relu.out" */
 } pph_pte_call;
 
@@ -31,6 +32,12 @@ typedef struct pph_pte_operator_row {
 /* "aten::relu.out" */
 void pph_pte_operator_name(const pph_pte_operator *operator, char *name,
                            size_t size);
+/* The graph's value for a plan's tensor; PPH_NO_VALUE: nothing has written it.
+   Exporters leave out views: another tensor in the same planned memory is the
+   same elements. */
+PPH_NODISCARD pph_status pph_pte_find_id(pph_pte_importer *import,
+                                         int32_t value, pph_id *id);
+
 /* NULL when the operator is not imported. */
 const pph_pte_operator_row *pph_pte_operator_find(const char *name);
 
@@ -84,7 +91,8 @@ PPH_NODISCARD pph_status pph_pte_import_delegate(
 PPH_NODISCARD pph_status pph_pte_add_float(const pph_pte_call *call,
                                            float number, pph_id *id);
 
-/* Imports of operators. (import_math.c, import_move.c, import_norm.c) */
+/* Imports of operators. (import_math.c, import_resize.c,
+   import_move.c, import_norm.c, import_line.c) */
 pph_status pph_pte_import_layer_norm(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_group_norm(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_softmax(pph_pte_call *call, pph_node_kind kind);
@@ -97,6 +105,10 @@ pph_status pph_pte_import_clamp(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_leaky(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_reduce(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_conv(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_bilinear(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_cumsum(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_sort(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_topk(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_nearest(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_reshape(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_permute(pph_pte_call *call, pph_node_kind kind);

@@ -76,7 +76,9 @@ pph_status pph_pte_import_delegate(pph_pte_importer *import,
   pph_id *before = arguments + count;
   for (uint32_t i = 0; i < count; i++) {
     const pph_pte_tensor *tensor = find_tensor(import, call, i);
-    arguments[i] = tensor ? import->ids[call->args.at[i]] : PPH_NO_VALUE;
+    arguments[i] = PPH_NO_VALUE;
+    if (tensor)
+      PPH_TRY(pph_pte_find_id(import, call->args.at[i], &arguments[i]));
     if (arguments[i] != PPH_NO_VALUE)
       PPH_TRY(reorder(import, tensor, false, &arguments[i]));
     before[i] = arguments[i];

@@ -23,6 +23,7 @@ static pph_status import_kernel(pph_pte_importer *import,
                         call.name, sizeof call.name);
   const pph_pte_operator_row *row = pph_pte_operator_find(call.name);
   call.arg_count = row->arg_count;
+  call.all_count = kernel->args.count;
   if (kernel->args.count <= row->arg_count)
     return pph_pte_call_fail(&call, PPH_BAD_MODEL,
                              "has %u arguments, needs %u and a result",

@@ -165,7 +165,7 @@ static pph_status add_output(pph_pte_importer *import, const ends *list,
   char name[32];
   pph_node *node;
   name_end(list, index, name, sizeof name);
-  *id = import->ids[number];
+  PPH_TRY(pph_pte_find_id(import, number, id));
   if (*id == PPH_NO_VALUE ||
       import->plan->values.at[number].val.type != PPH_PTE_TENSOR)
     return pph_fail(import->error, PPH_UNSUPPORTED, name,

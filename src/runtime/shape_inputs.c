@@ -18,7 +18,7 @@ static const struct {
     {PPH_NODE_RESHAPE, 2},           {PPH_NODE_RESIZE, 2 | 4 | 8},
     {PPH_NODE_SLICE, 2 | 4 | 8 | 16}, {PPH_NODE_SPLIT, 2},
     {PPH_NODE_SQUEEZE, 2},           {PPH_NODE_TILE, 2},
-    {PPH_NODE_UNSQUEEZE, 2},
+    {PPH_NODE_TOP_K, 2},             {PPH_NODE_UNSQUEEZE, 2},
 };
 
 static uint32_t shape_slots(pph_node_kind kind) {
