@@ -7,8 +7,8 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "graph/eval_rules.h"
+#include "check.h"
 #include "model_inputs.h"
-#include "report.h"
 
 /* A model with its session and last outputs. */
 typedef struct side {
@@ -52,8 +52,8 @@ static pph_status open_side(const tool_options *options, bool is_second,
   return one->outputs ? PPH_OK : pph_fail_memory(error);
 }
 
-static void compare_tensors(const tool_options *options, const pph_tensor *a,
-                            const pph_tensor *b, report_check *result) {
+void check_compare(const tool_options *options, const pph_tensor *a,
+                   const pph_tensor *b, report_check *result) {
   size_t count = 0;
   result->same_shape = a->type == b->type &&
                        pph_shape_equal(&a->shape, &b->shape) &&
@@ -91,7 +91,7 @@ static pph_status compare_sides(const tool_options *options, side *a, side *b,
   report_begin_check(options->json);
   for (uint32_t i = 0; i < a->output_count; i++) {
     report_check row = {.name = pph_model_output(a->model, i).name};
-    compare_tensors(options, &a->outputs[i], &b->outputs[i], &row);
+    check_compare(options, &a->outputs[i], &b->outputs[i], &row);
     *same &= row.same_shape && row.different == 0;
     report_print_check(&row, options->json);
   }
@@ -99,11 +99,21 @@ static pph_status compare_sides(const tool_options *options, side *a, side *b,
   return PPH_OK;
 }
 
+static int check_own_cases(const tool_options *options) {
+  pph_error error = {0};
+  bool same;
+  if (check_bundle(options, &same, &error) != PPH_OK)
+    return tool_fail_model(options->arguments[0], &error);
+  return same ? EXIT_DONE : EXIT_NO;
+}
+
 int cmd_check(const tool_options *options) {
   pph_error error = {0};
   side a = {0}, b = {0};
   model_inputs inputs = {0};
   bool same = false;
+  if (options->argument_count == 1 && check_is_bundle(options->arguments[0]))
+    return check_own_cases(options);
   pph_status status = open_side(options, false, &a, &error);
   if (status == PPH_OK)
     status = open_side(options, true, &b, &error);

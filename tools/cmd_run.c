@@ -14,6 +14,7 @@
 #include "output_file.h"
 #include "picture_tensor.h"
 #include "progress.h"
+#include "run_steps.h"
 #include "table.h"
 #include "wav.h"
 
@@ -22,7 +23,8 @@ typedef struct job {
   pph_model *model;
   pph_session *session;
   model_inputs inputs;
-  pph_tensor *outputs;
+  step_inputs stream; /* instead, with --steps */
+  pph_tensor *outputs; /* with --steps their data is by malloc */
   uint32_t output_count;
   bool model_failed; /* the error is about the model's file */
 } job;
@@ -59,14 +61,15 @@ static pph_status check_output_name(const tool_options *options,
 }
 
 /* Sound at 22.05 kHz, the rate of the vocoders that this is for: one signal,
-   so all axes but the last have length 1. */
+   so all axes but the last have length 1. Steps follow each other. */
 static pph_status save_sound(const char *path, const pph_tensor *tensor,
-                             pph_error *error) {
+                             bool has_steps, pph_error *error) {
   size_t count;
   int32_t rank = tensor->shape.rank;
-  if (tensor->type != PPH_F32 || rank < 1 ||
+  if (tensor->type != PPH_F32 || rank < 1 + has_steps ||
       !pph_shape_count(&tensor->shape, &count) ||
-      count != (size_t)tensor->shape.dims[rank - 1])
+      count != (size_t)(tensor->shape.dims[rank - 1] *
+                        (has_steps ? tensor->shape.dims[0] : 1)))
     return pph_fail(error, PPH_INVALID_ARGUMENT, path,
                     "output 0 is no sound: it must be f32 and one signal, "
                     "[..,1,samples]");
@@ -80,7 +83,7 @@ static pph_status save_output(const job *work, pph_error *error) {
   if (ends_in(path, ".npy"))
     return npy_save(path, tensor, error);
   if (ends_in(path, ".wav"))
-    return save_sound(path, tensor, error);
+    return save_sound(path, tensor, work->options->steps, error);
   picture image;
   PPH_TRY(picture_from_tensor(&work->options->range, tensor, &image, error));
   pph_status status = picture_save(path, &image, error);
@@ -206,6 +209,20 @@ static void report_written(const job *work) {
           work->options->output);
 }
 
+static pph_status load_inputs(job *work, pph_error *error) {
+  const tool_options *options = work->options;
+  bool has_picture = options->argument_count == 2;
+  if (options->steps && has_picture)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, options->arguments[1],
+                    "a picture has no steps");
+  if (options->steps)
+    return step_inputs_load(options, work->model, &work->stream, error);
+  PPH_TRY(model_inputs_load(options, work->model, &work->inputs, error));
+  if (has_picture)
+    PPH_TRY(load_picture(work, error));
+  return model_inputs_require(work->model, &work->inputs, error);
+}
+
 static pph_status load_job(job *work, pph_error *error) {
   const tool_options *options = work->options;
   PPH_TRY(check_output_name(options, error));
@@ -215,13 +232,13 @@ static pph_status load_job(job *work, pph_error *error) {
     work->model_failed = true;
     return status;
   }
-  PPH_TRY(model_inputs_load(options, work->model, &work->inputs, error));
-  if (options->argument_count == 2)
-    PPH_TRY(load_picture(work, error));
-  PPH_TRY(model_inputs_require(work->model, &work->inputs, error));
-  work->output_count = pph_model_output_count(work->model);
-  work->outputs = calloc(work->output_count + 1, sizeof *work->outputs);
-  return work->outputs ? PPH_OK : pph_fail_memory(error);
+  PPH_TRY(load_inputs(work, error));
+  uint32_t count = pph_model_output_count(work->model);
+  work->outputs = calloc((size_t)count + 1, sizeof *work->outputs);
+  if (!work->outputs)
+    return pph_fail_memory(error);
+  work->output_count = count;
+  return PPH_OK;
 }
 
 static void show_progress(void *bar, uint32_t done, uint32_t steps) {
@@ -237,8 +254,12 @@ static pph_status run_session(job *work, pph_error *error) {
   PPH_TRY(pph_session_create(work->model, &options, &work->session, error));
   progress_begin(&bar, "running", 0);
   pph_status status =
-      pph_session_run(work->session, work->inputs.tensors, work->inputs.count,
-                      work->outputs, work->output_count, error);
+      work->options->steps
+          ? step_inputs_run(&work->stream, work->model, work->session,
+                            work->outputs, error)
+          : pph_session_run(work->session, work->inputs.tensors,
+                            work->inputs.count, work->outputs,
+                            work->output_count, error);
   progress_end(&bar);
   return status;
 }
@@ -264,6 +285,9 @@ int cmd_run(const tool_options *options) {
   job work = {.options = options};
   pph_status status = do_job(&work, &error);
   model_inputs_clear(&work.inputs);
+  step_inputs_clear(&work.stream);
+  for (uint32_t i = 0; options->steps && i < work.output_count; i++)
+    free(work.outputs[i].data);
   free(work.outputs);
   pph_session_destroy(work.session);
   pph_model_destroy(work.model);

@@ -45,6 +45,13 @@ static pph_status unknown_input(const pph_model *model, const char *text,
                   "the model has no such input; it has %s", names);
 }
 
+pph_status model_inputs_require_known(const pph_model *model, const char *text,
+                                      uint32_t *index, const char **value,
+                                      pph_error *error) {
+  *index = model_inputs_find(model, text, value);
+  return *index == UINT32_MAX ? unknown_input(model, text, error) : PPH_OK;
+}
+
 pph_status model_inputs_load(const tool_options *options,
                              const pph_model *model, model_inputs *inputs,
                              pph_error *error) {
@@ -56,10 +63,9 @@ pph_status model_inputs_load(const tool_options *options,
     return pph_fail_memory(error);
   for (uint32_t i = 0; i < options->inputs.count; i++) {
     const char *path;
-    uint32_t index =
-        model_inputs_find(model, options->inputs.texts[i], &path);
-    if (index == UINT32_MAX)
-      return unknown_input(model, options->inputs.texts[i], error);
+    uint32_t index;
+    PPH_TRY(model_inputs_require_known(model, options->inputs.texts[i], &index,
+                                       &path, error));
     if (inputs->given[index])
       return pph_fail(error, PPH_INVALID_ARGUMENT, options->inputs.texts[i],
                       "input \"%s\" is given twice",
@@ -125,9 +131,9 @@ pph_status model_inputs_fill(const tool_options *options,
                              pph_error *error) {
   for (uint32_t i = 0; i < options->shapes.count; i++) {
     const char *value;
-    if (model_inputs_find(model, options->shapes.texts[i], &value) ==
-        UINT32_MAX)
-      return unknown_input(model, options->shapes.texts[i], error);
+    uint32_t index;
+    PPH_TRY(model_inputs_require_known(model, options->shapes.texts[i], &index,
+                                       &value, error));
   }
   for (uint32_t i = 0; i < inputs->count; i++)
     if (!inputs->given[i])

@@ -36,5 +36,11 @@ void model_inputs_clear(model_inputs *inputs);
    follows the '='. UINT32_MAX when there is none. */
 uint32_t model_inputs_find(const pph_model *model, const char *text,
                            const char **value);
+/* The same; PPH_INVALID_ARGUMENT, with the names that there are. */
+PPH_NODISCARD pph_status model_inputs_require_known(const pph_model *model,
+                                                    const char *text,
+                                                    uint32_t *index,
+                                                    const char **value,
+                                                    pph_error *error);
 
 #endif

@@ -176,6 +176,12 @@ static bool apply_compare(tool_options *options, const char *value) {
   return true;
 }
 
+static bool apply_steps(tool_options *options, const char *value) {
+  (void)value;
+  options->steps = true;
+  return true;
+}
+
 static bool apply_seconds(tool_options *options, const char *value) {
   return parse_number(value, 0.001, 3600, &options->seconds);
 }
@@ -228,6 +234,11 @@ static const struct {
      "(docs/passes.md has their names)"},
     {"input", "NAME=FILE.npy", 'i', apply_input,
      "an input, by name or position (0=x.npy); once per input"},
+    {"steps", NULL, 0, apply_steps,
+     "run once per step, the model keeping its state: an input given several\n"
+     "times has a file per step, and one whose file has a dimension more than\n"
+     "the model says has its steps in the first; what has one step serves\n"
+     "all. Outputs get the steps as first dimension, a .wav joins them"},
     {"shape", "NAME=1x3x64x64", 0, apply_shape,
      "an input's shape where no file is given (unknown sizes: 64)"},
     {"output", "FILE", 'o', apply_output,

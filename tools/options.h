@@ -36,6 +36,7 @@ typedef struct tool_options {
   pph_session_options session;
   pph_limits limits;
   bool help, json;
+  bool steps;   /* run: once per step of the inputs */
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */

@@ -13,13 +13,14 @@ static const tool_command commands[] = {
      "Runs a model once. A picture (PNG or JPEG) serves a model with one\n"
      "picture input; other inputs are .npy files. Without -o or --output-dir\n"
      "a summary of the outputs is printed.",
-     SESSION_OPTIONS " input output output-dir scale mean std ", 1, 2,
+     SESSION_OPTIONS " input steps output output-dir scale mean std ", 1, 2,
      cmd_run},
     {"check", "MODEL_A [MODEL_B] [--input NAME=FILE.npy]...",
      "Runs two models on the same inputs (random ones where none are given)\n"
      "and compares every output element: |a-b| <= atol + rtol*|b|. Exit 0\n"
      "when they agree, 1 when not. One model alone is compared with itself\n"
-     "as it is in the file, computed by the reference engine.",
+     "as it is in the file, computed by the reference engine; a bundle\n"
+     "(.bpte) with the outputs of its own test cases.",
      SESSION_OPTIONS " input shape atol rtol ", 1, 2, cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"

@@ -6,8 +6,7 @@
 #include "base/fail.h"
 #include "json.h"
 #include "pte/warnings.h"
-#include "runtime/constant_files.h"
-#include "runtime/loaded_model.h"
+#include "pte_file.h"
 
 /* Everything is printed through JSON calls or as lines, side by side, so that
    both forms tell the same. */
@@ -303,36 +302,14 @@ static void print_container(printer *p) {
     json_end_object(&p->json);
 }
 
-static pph_status open_and_print(const tool_options *options,
-                                 const pph_pte_source *source,
-                                 const pph_constant_files *files,
-                                 pph_heap *heap, pph_error *error) {
-  printer p = {.is_json = options->json};
-  pph_pte *pte;
-  PPH_TRY(pph_pte_open(source, files->sources, files->count, heap, &pte,
-                       error));
-  p.pte = pte;
-  json_init(&p.json, stdout);
-  print_container(&p);
-  pph_pte_close(pte);
-  return PPH_OK;
-}
-
 pph_status pte_info_print(const tool_options *options, pph_error *error) {
-  pph_heap heap;
-  void *bytes;
-  size_t length;
-  pph_constant_files files;
-  pph_heap_init(&heap, NULL, options->limits.heap_bytes);
-  PPH_TRY(pph_file_read(options->arguments[0], &options->limits, &heap, &bytes,
-                        &length, error));
-  pph_status status = pph_constant_files_read(
-      options->constants.texts, options->constants.count, &options->limits,
-      &heap, &files, error);
-  pph_pte_source source = {"", {bytes, length}};
+  printer p = {.is_json = options->json};
+  pte_file file;
+  pph_status status = pte_file_open(options, &file, error);
+  p.pte = file.pte;
+  json_init(&p.json, stdout);
   if (status == PPH_OK)
-    status = open_and_print(options, &source, &files, &heap, error);
-  pph_constant_files_clear(&files);
-  pph_heap_release(&heap, bytes);
+    print_container(&p);
+  pte_file_close(&file);
   return status;
 }

@@ -126,6 +126,36 @@ expect 3 "unwritable" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" -o "$work/no/such/folder.png"
 [ -e "$work/x.gif" ] && fail "a refused file was written"
 
+expect 0 "steps" "$polyphase" run "$model" --steps \
+  -i "picture=$work/outputs/doubled.npy" \
+  -i "picture=$work/outputs/doubled.npy" --output-dir "$work/steps"
+expect 0 "stacked steps" "$polyphase" run "$model" --steps --json \
+  -i "picture=$work/steps/doubled.npy"
+said out '"shape": [2, 1, 3,'
+expect 2 "steps of a picture" "$polyphase" run "$model" --steps \
+  "$source/examples/upscale/sample.png"
+said err "a picture has no steps"
+expect 2 "steps of nothing" "$polyphase" run "$model" --steps
+said err 'input "picture" has no steps'
+expect 2 "a method of ONNX" "$polyphase" run "$model" --method forward
+said err "no ExecuTorch program"
+
+programs=$source/../shared/pte/real
+if [ -d "$programs" ]; then
+  expect 0 "a bundle's own cases" "$polyphase" check "$programs/bundled.bpte"
+  said out "forward, case 1, output0       480          0"
+  expect 0 "a program agrees with itself" "$polyphase" check \
+    "$programs/q8_ct_pc.pte"
+  expect 0 "a method" "$polyphase" run "$programs/multi_method.pte" \
+    --method encode -i "0=$programs/multi_method.in0.npy"
+  expect 2 "no method" "$polyphase" run "$programs/multi_method.pte"
+  said err "one must be chosen of: both, decode, encode"
+  stream=$programs/stream_conv
+  expect 0 "a stream" "$polyphase" run "$stream.pte" --steps --json \
+    -i "0=$stream.in0.npy" -i "0=$stream.s1.in0.npy" -i "0=$stream.s2.in0.npy"
+  said out '"shape": [3, 1, 4, 6]'
+fi
+
 expect 0 "a model agrees with itself" "$polyphase" check "$model" "$model"
 said out "the outputs agree"
 expect 0 "a model agrees with the reference" "$polyphase" check "$model" \

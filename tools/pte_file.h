@@ -1,0 +1,21 @@
+/* An ExecuTorch file that a command looks into, with its .ptd files. */
+#ifndef TOOLS_PTE_FILE_H
+#define TOOLS_PTE_FILE_H
+
+#include "options.h"
+#include "pte/container.h"
+#include "runtime/constant_files.h"
+
+typedef struct pte_file {
+  pph_heap heap;
+  void *bytes;
+  pph_constant_files files;
+  pph_pte *pte;
+} pte_file;
+
+/* Opens the first argument with --constants. Close also after failure. */
+PPH_NODISCARD pph_status pte_file_open(const tool_options *options,
+                                       pte_file *file, pph_error *error);
+void pte_file_close(pte_file *file);
+
+#endif

@@ -1,0 +1,32 @@
+/* run --steps: a model with state, fed a stream. */
+#ifndef TOOLS_RUN_STEPS_H
+#define TOOLS_RUN_STEPS_H
+
+#include "options.h"
+
+/* What the --input files give, in their order. */
+typedef struct step_inputs {
+  pph_tensor files[MAX_PAIRS]; /* data by malloc */
+  uint32_t inputs[MAX_PAIRS];  /* which input each is for */
+  uint32_t file_count;
+  int64_t steps;
+} step_inputs;
+
+/* Reads the files and counts the steps: an input has one per file, or as many
+   as the first dimension of a file that has one dimension more than the input
+   says. Inputs have equally many steps, or one that serves all. Clear also
+   after failure. */
+PPH_NODISCARD pph_status step_inputs_load(const tool_options *options,
+                                          const pph_model *model,
+                                          step_inputs *all, pph_error *error);
+void step_inputs_clear(step_inputs *all);
+
+/* Runs all steps; each of `outputs` gets the steps as its first dimension, and
+   data by malloc, which the caller frees also after failure. */
+PPH_NODISCARD pph_status step_inputs_run(const step_inputs *all,
+                                         const pph_model *model,
+                                         pph_session *session,
+                                         pph_tensor *outputs,
+                                         pph_error *error);
+
+#endif
