@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the binary fuzz corpora: from fuzz/corpus/fuzz_text, and the containers
-# that tests/test_container.c builds.
+# and payloads that tests/test_container.c and tests/test_xnn_import.c build.
 # usage: scripts/make-seeds.sh BUILD_FOLDER
 set -eu
 build=$1
@@ -13,3 +13,4 @@ for text in "$corpus"/fuzz_text/*.txt; do
   choice=$(((choice + 1) % 8))
 done
 PPH_WRITE_SEEDS="$corpus/fuzz_pte" "$build/tests/test_container"
+PPH_WRITE_SEEDS="$corpus/fuzz_xnn_payload" "$build/tests/test_xnn_import"

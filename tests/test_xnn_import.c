@@ -682,8 +682,21 @@ static void test_refused_types(void **state) {
   refuse_types(PPH_PAYLOAD_Q8, PPH_PAYLOAD_QC8, "qint8, qcint8, none, fp32");
 }
 
+/* The seeds of fuzz_xnn_payload: PPH_WRITE_SEEDS names their folder. */
+static void save_seed(const char *name, const void *bytes, size_t length) {
+  const char *folder = getenv("PPH_WRITE_SEEDS");
+  char path[4096];
+  if (!folder)
+    return;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes, 1, length, file), length);
+  fclose(file);
+}
+
 /* Damaged payloads are refused or imported, without a fault. */
-static void damage(maker *m, test_random *random) {
+static void damage(maker *m, test_random *random, const char *name) {
   pph_payload payload = finish(m);
   pph_heap heap;
   pph_error error = {0};
@@ -692,6 +705,7 @@ static void damage(maker *m, test_random *random) {
   pph_heap_init(&heap, NULL, 0);
   test_assert_ok(pph_payload_write(&payload, &heap, &bytes, &length, &error),
                  &error);
+  save_seed(name, bytes, length);
   for (int i = 0; i < 400; i++) {
     size_t kept = i % 4 ? length
                         : (size_t)test_random_range(random, 0, (int64_t)length);
@@ -719,22 +733,24 @@ static void test_damage(void **state) {
   static const float ones[OUT * IN / GROUP] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   test_random random = {test_seed("damaged payloads")};
   static conv_data d;
+  char name[16];
   for (int i = 0; i < CONV_CASES; i++) {
     maker m = {.used = 0};
     pph_payload_conv table;
     fill_conv(&conv_cases[i], &d, &random);
     make_conv(&m, &conv_cases[i], &d, &table);
-    damage(&m, &random);
+    snprintf(name, sizeof name, "conv%d", i);
+    damage(&m, &random, name);
   }
   for (int i = 0; i < 2; i++) {
     maker m = {.used = 0};
     pph_payload_linear table;
     make_linear(&m, i, w, ones, ones, &table);
-    damage(&m, &random);
+    damage(&m, &random, i ? "groups" : "channels");
   }
   maker m = {.used = 0};
   move_chain(&m, PPH_PAYLOAD_F32);
-  damage(&m, &random);
+  damage(&m, &random, "moves");
 }
 
 int main(void) {
