@@ -146,6 +146,45 @@ static void reductions(void **state) {
   }
 }
 
+static void sums_so_far(void **state) {
+  (void)state;
+  static const float right[][6] = {{1, 2, 3, 5, 7, 9},
+                                   {6, 5, 3, 15, 11, 6},
+                                   {0, 0, 0, 1, 2, 3}};
+  for (int i = 0; i < 3; i++) {
+    eval_case c;
+    eval_begin(&c, PPH_NODE_CUM_SUM);
+    F32(SHAPE(2, 3), 1, 2, 3, 4, 5, 6);
+    I64(SCALAR, i == 1 ? -1 : 0);
+    INT(REVERSE, i == 1);
+    INT(EXCLUSIVE, i == 2);
+    eval_run(&c, 1);
+    eval_expect_f32(&c, 0, right[i], 6);
+    eval_end(&c);
+  }
+}
+
+/* Columns {2, 7, 2, nan} and {9, 8, 7, 6}; equal ones keep their order. */
+static void greatest_and_least(void **state) {
+  (void)state;
+  static const float values[][6] = {{NAN, 9, 7, 8, 2, 7},
+                                    {2, 6, 2, 7, 7, 8}};
+  static const int64_t places[][6] = {{3, 0, 1, 1, 0, 2},
+                                      {0, 3, 2, 2, 1, 1}};
+  for (int largest = 0; largest < 2; largest++) {
+    eval_case c;
+    eval_begin(&c, PPH_NODE_TOP_K);
+    F32(SHAPE(4, 2), 2, 9, 7, 8, 2, 7, NAN, 6);
+    I64(SHAPE(1), 3);
+    INT(AXIS, 0);
+    INT(LARGEST, largest);
+    eval_run(&c, 2);
+    eval_expect_f32(&c, 0, values[!largest], 6);
+    assert_memory_equal(c.outputs[1].data, places[!largest], sizeof *places);
+    eval_end(&c);
+  }
+}
+
 static void softmax_along_any_axis(void **state) {
   (void)state;
   eval_case c;
@@ -296,6 +335,8 @@ int main(void) {
       cmocka_unit_test(convolutions_are_sums),
       cmocka_unit_test(pools_know_their_pads),
       cmocka_unit_test(reductions),
+      cmocka_unit_test(sums_so_far),
+      cmocka_unit_test(greatest_and_least),
       cmocka_unit_test(softmax_along_any_axis),
       cmocka_unit_test(products),
       cmocka_unit_test(large_product_crosses_blocks),
