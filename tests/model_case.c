@@ -84,6 +84,16 @@ void model_case_check(const model_case *one, const model_way *way) {
   pph_model_destroy(model);
 }
 
+void model_case_check_model(const model_case *one, const pph_model *model) {
+  static const pph_engine engines[] = {PPH_ENGINE_XNNPACK, PPH_ENGINE_NATIVE,
+                                       PPH_ENGINE_REFERENCE};
+  for (int engine = 0; engine < 3; engine++)
+    for (int optimize = 0; optimize < 2; optimize++)
+      run(one,
+          &(model_way){engines[engine], optimize, PPH_LOWERING_AUTO, 1},
+          model);
+}
+
 void model_case_check_all(const model_case *one) {
   static const pph_engine engines[] = {PPH_ENGINE_XNNPACK,
                                        PPH_ENGINE_REFERENCE};

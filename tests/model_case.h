@@ -31,6 +31,9 @@ void model_case_check(const model_case *one, const model_way *way);
 /* Every way that the engines, optimize, lowering and thread counts make. */
 void model_case_check_all(const model_case *one);
 
+/* A model that is loaded, on every engine, optimized and not. */
+void model_case_check_model(const model_case *one, const pph_model *model);
+
 void model_case_clear(model_case *one);
 
 #endif

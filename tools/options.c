@@ -114,6 +114,11 @@ static bool apply_constants(tool_options *options, const char *path) {
   return true;
 }
 
+static bool apply_method(tool_options *options, const char *name) {
+  options->method = name;
+  return name[0] != 0;
+}
+
 static bool apply_output_dir(tool_options *options, const char *value) {
   options->output_dir = value;
   return value[0] != 0;
@@ -229,6 +234,8 @@ static const struct {
      "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
     {"constants", "FILE.ptd", 0, apply_constants,
      "constants that a .pte keeps in another file; may be repeated"},
+    {"method", "NAME", 0, apply_method,
+     "which method of a .pte (default: forward, or the only one)"},
     {"output-dir", "DIR", 0, apply_output_dir,
      "a folder, made if need be, that gets OUTPUTNAME.npy of every output"},
     {"scale", "S", 0, apply_scale,
@@ -409,6 +416,7 @@ pph_status tool_load_model(const tool_options *options, const char *path,
   model_options.limits = &options->limits;
   model_options.constants = options->constants.texts;
   model_options.constant_count = options->constants.count;
+  model_options.method = options->method;
   return pph_model_load(path, &model_options, model, error);
 }
 

@@ -40,7 +40,7 @@ typedef struct tool_options {
   option_pairs inputs; /* --input NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
   option_pairs constants; /* --constants FILE.ptd */
-  const char *output, *output_dir, *op;
+  const char *output, *output_dir, *op, *method;
   picture_range range;
   double seconds;   /* bench: time to spend per candidate */
   double absolute, relative; /* check: tolerances */

@@ -6,7 +6,7 @@
 
 #define SESSION_OPTIONS                                                        \
   " json threads engine accuracy cpu polyphase no-optimize dump max-memory "   \
-  "constants "
+  "constants method "
 
 static const tool_command commands[] = {
     {"run", "MODEL [PICTURE] [-o FILE] [--input NAME=FILE.npy]...",

@@ -25,12 +25,14 @@ typedef struct pph_model_options {
   const char *const *constants; /* paths of .ptd files that an ExecuTorch
                                    program needs; read at load only */
   uint32_t constant_count;
+  const char *method; /* of an ExecuTorch program. NULL: "forward", else the
+                         only one; read at load only */
 } pph_model_options;
 
 void pph_model_options_init(pph_model_options *options);
 
 /* Loads an ONNX file (opset 6 or newer) or an ExecuTorch program (.pte, .bpte:
-   its method "forward", or the first). An ONNX model's external data is read
+   one of its methods). An ONNX model's external data is read
    from the file's folder and never from outside it. `options` may be NULL. On
    success *model belongs to the caller (pph_model_destroy); on failure it is
    NULL and nothing is left behind. Errors: PPH_IO_FAILED, PPH_BAD_MODEL,

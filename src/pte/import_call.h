@@ -70,6 +70,10 @@ PPH_NODISCARD pph_status pph_pte_add_result(const pph_pte_call *call,
                                             const pph_id *inputs,
                                             uint32_t count, pph_node **node);
 
+/* (import_delegate.c) */
+PPH_NODISCARD pph_status pph_pte_import_delegate(
+    pph_pte_importer *import, const pph_pte_delegate_call *call);
+
 /* A constant scalar. */
 PPH_NODISCARD pph_status pph_pte_add_float(const pph_pte_call *call,
                                            float number, pph_id *id);

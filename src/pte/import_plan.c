@@ -53,7 +53,9 @@ static void refuse_instruction(const pph_pte_plan *plan,
     snprintf(name, sizeof name, "delegate %.*s",
              cut(plan->delegates.at[delegate->delegate_index].id, 60),
              plan->delegates.at[delegate->delegate_index].id.at);
-    refuse(r, name);
+    if (!pph_flat_text_is(plan->delegates.at[delegate->delegate_index].id,
+                          "XnnpackBackend"))
+      refuse(r, name);
     break;
   case PPH_PTE_FREE_CALL:
     break;
@@ -177,6 +179,8 @@ static pph_status import_instructions(pph_pte_importer *import) {
           &plan->chains.at[i].instructions.at[k].instr_args;
       if (step->type == PPH_PTE_KERNEL_CALL)
         PPH_TRY(import_kernel(import, step->value));
+      if (step->type == PPH_PTE_DELEGATE_CALL)
+        PPH_TRY(pph_pte_import_delegate(import, step->value));
     }
   return PPH_OK;
 }

@@ -63,27 +63,47 @@ static pph_status read_open_file(FILE *file, const char *path,
   return PPH_OK;
 }
 
-/* A program has one graph per method; the model is the one that is called
-   "forward", or the first. */
-static pph_status import_method(pph_model *model, const pph_pte *pte,
-                                pph_error *error) {
+static void list_methods(const pph_pte_program *program, char *text,
+                         size_t size) {
+  size_t used = 0;
+  for (uint32_t i = 0; i < program->execution_plan.count && used < size; i++) {
+    pph_flat_text name = program->execution_plan.at[i].name;
+    used += (size_t)snprintf(text + used, size - used, "%s%.*s",
+                             i ? ", " : "",
+                             name.count < 60 ? (int)name.count : 60, name.at);
+  }
+}
+
+/* A program has one graph per method. */
+static pph_status find_method(const pph_pte *pte, const char *name,
+                              const pph_pte_plan **plan, pph_error *error) {
+  char methods[160];
   if (!pte->program)
     return pph_fail(error, PPH_UNSUPPORTED, "",
                     "a .ptd file has constants and no model");
-  const pph_pte_plan *plan = pph_pte_find_method(pte, "forward");
-  if (!plan)
-    plan = &pte->program->execution_plan.at[0];
-  return pph_pte_import(pte, plan, &model->graph, error);
+  *plan = pph_pte_find_method(pte, name ? name : "forward");
+  if (!*plan && !name && pte->program->execution_plan.count == 1)
+    *plan = &pte->program->execution_plan.at[0];
+  if (*plan)
+    return PPH_OK;
+  list_methods(pte->program, methods, sizeof methods);
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "",
+                  name ? "has no method \"%.60s\"; its methods: %s"
+                       : "has no method \"%.60s\", one must be chosen of: %s",
+                  name ? name : "forward", methods);
 }
 
 static pph_status import_with(pph_model *model,
                               const pph_constant_files *files,
-                              pph_error *error) {
+                              const char *method, pph_error *error) {
   pph_pte_source source = {"", {model->bytes, model->length}};
+  const pph_pte_plan *plan;
   pph_pte *pte;
   PPH_TRY(pph_pte_open(&source, files->sources, files->count, &model->heap,
                        &pte, error));
-  pph_status status = import_method(model, pte, error);
+  pph_status status = find_method(pte, method, &plan, error);
+  if (status == PPH_OK)
+    status = pph_pte_import(pte, plan, &model->graph, error);
   pph_pte_close(pte);
   return status;
 }
@@ -99,7 +119,8 @@ static pph_status import_pte(pph_model *model,
       options ? options->constant_count : 0, &model->limits, &model->heap,
       &files, error);
   if (status == PPH_OK)
-    status = import_with(model, &files, error);
+    status = import_with(model, &files, options ? options->method : NULL,
+                         error);
   pph_constant_files_clear(&files);
   return status;
 }
@@ -110,6 +131,9 @@ pph_status pph_loaded_model_import(pph_model *model, const char *folder,
                                    pph_error *error) {
   if (pph_pte_is_container(model->bytes, model->length))
     return import_pte(model, options, error);
+  if (options && options->method)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "",
+                    "is no ExecuTorch program, so it has no methods");
   return pph_onnx_import(model->bytes, model->length, folder, &model->limits,
                          &model->graph, error);
 }

@@ -1,0 +1,344 @@
+/* Programs of others: each one of ../shared/pte gives its stored outputs within
+   its tolerance, on every engine, optimized and not, step by step. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "graph/eval_rules.h"
+#include "npy.h"
+#include "polyphase/polyphase.h"
+#include "test_support.h"
+
+enum { FILES = 8, STEPS = 4 };
+
+/* What is not run yet; a name here that runs fails the test. */
+static const char *const refused[] = {
+    "ct2d_fp16",       "part_cumsum",       "part_sort",
+    "part_shared_weight", "dyn_bilinear_conv", "q8_ct_pc",
+    "q8_near_pt",      "q8_near_pc",        "q8_ct_only_pt",
+    "q8_ct_only_pc",   "q8_ct_g2_pt",       "q8_ct_dw_pt",
+    "q8_ct_op1_pc",    "q8_ct1d_pc",        "q8_ct_leaky_pc",
+    "dyn_q8_ct_pc",    "qd8_linear",        "qd8_conv_ct",
+    "qd8_ct",          "w4a8_linear_group",
+    "stream_conv",       "stream_ct1d",
+    "stream_init",     "stream_init_kept",  "scalar_args",
+    "qd8_conv_ct_norelu", "q8_ct_g2_pc",
+};
+
+static bool is_refused(const char *name) {
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    if (strcmp(refused[i], name) == 0)
+      return true;
+  return false;
+}
+
+/* A list of names; they point into the text of cases.json. */
+typedef struct names {
+  const char *at[FILES];
+  uint32_t count;
+} names;
+
+typedef struct program_case {
+  const char *folder, *name;
+  double tolerance;
+  names files;
+  struct {
+    const char *method;
+    names in, out;
+  } steps[STEPS];
+  uint32_t step_count;
+} program_case;
+
+/* cases.json has one key or item a line, and no quotes inside texts that are
+   read here. Texts are cut in place. */
+static const char *cut_text(char **at) {
+  char *begin = strchr(*at, '"');
+  assert_non_null(begin);
+  char *end = strchr(begin + 1, '"');
+  assert_non_null(end);
+  *end = 0;
+  *at = end + 1;
+  return begin + 1;
+}
+
+static names cut_list(char **at) {
+  names list = {.count = 0};
+  char *end = strchr(*at, ']');
+  for (;;) {
+    char *quote = strchr(*at, '"');
+    if (!quote || quote > end)
+      break;
+    assert_true(list.count < FILES);
+    list.at[list.count++] = cut_text(at);
+  }
+  *at = end + 1;
+  return list;
+}
+
+/* Puts `at` behind the key if it is there. */
+static bool find_key(char **at, const char *key) {
+  char text[32];
+  snprintf(text, sizeof text, "\n\"%s\":", key);
+  char *found = strstr(*at, text);
+  if (found)
+    *at = found + strlen(text);
+  return found != NULL;
+}
+
+static void read_case(char *at, program_case *one) {
+  char *steps = at, *files = at;
+  one->name = NULL;
+  assert_true(find_key(&at, "tolerance"));
+  one->tolerance = strtod(at, NULL);
+  assert_true(find_key(&files, "files"));
+  one->files = cut_list(&files);
+  steps = files;
+  while (find_key(&steps, "method")) {
+    assert_true(one->step_count < STEPS);
+    one->steps[one->step_count].method = cut_text(&steps);
+    assert_true(find_key(&steps, "in"));
+    one->steps[one->step_count].in = cut_list(&steps);
+    assert_true(find_key(&steps, "out"));
+    one->steps[one->step_count++].out = cut_list(&steps);
+  }
+}
+
+/* One way to run. */
+typedef struct way {
+  pph_engine engine;
+  bool optimize;
+} way;
+
+static void load_npy(const program_case *one, const char *name,
+                     pph_tensor *tensor) {
+  char path[2048];
+  pph_error error = {0};
+  snprintf(path, sizeof path, "%s/%s", one->folder, name);
+  test_assert_ok(npy_load(path, tensor, &error), &error);
+}
+
+static void compare(const program_case *one, const char *what,
+                    const pph_tensor *found, const pph_tensor *right) {
+  size_t count = 0;
+  char a[128], b[128];
+  if (found->type != right->type ||
+      !pph_shape_equal(&found->shape, &right->shape))
+    fail_msg("%s: %s is %s %s, not %s %s", one->name, what,
+             pph_dtype_name(found->type),
+             pph_shape_text(&found->shape, a, sizeof a),
+             pph_dtype_name(right->type),
+             pph_shape_text(&right->shape, b, sizeof b));
+  assert_true(pph_shape_count(&right->shape, &count));
+  for (size_t i = 0; i < count; i++) {
+    double x = pph_number_real(found, (int64_t)i);
+    double y = pph_number_real(right, (int64_t)i);
+    /* The tolerance is for results of size 1. */
+    if (!(fabs(x - y) <= one->tolerance * fmax(1, fabs(y))))
+      fail_msg("%s: %s element %zu is %.9g, not %.9g", one->name, what, i, x,
+               y);
+  }
+}
+
+static void run_step(const program_case *one, uint32_t number,
+                     pph_session *session) {
+  pph_tensor inputs[FILES], outputs[FILES];
+  const names *in = &one->steps[number].in, *out = &one->steps[number].out;
+  pph_error error = {0};
+  for (uint32_t i = 0; i < in->count; i++)
+    load_npy(one, in->at[i], &inputs[i]);
+  pph_status status = pph_session_run(session, inputs, in->count, outputs,
+                                      out->count, &error);
+  if (status != PPH_OK)
+    fail_msg("%s: step %u: %s: %s", one->name, number, error.where,
+             error.message);
+  for (uint32_t i = 0; i < out->count; i++) {
+    pph_tensor right;
+    load_npy(one, out->at[i], &right);
+    compare(one, out->at[i], &outputs[i], &right);
+    free(right.data);
+  }
+  for (uint32_t i = 0; i < in->count; i++)
+    free(inputs[i].data);
+}
+
+static pph_status load(const program_case *one, const char *method,
+                       pph_model **model, pph_error *error) {
+  static char paths[FILES][2048];
+  const char *constants[FILES];
+  pph_model_options options;
+  pph_model_options_init(&options);
+  options.constants = constants;
+  for (uint32_t i = 0; i < one->files.count; i++) {
+    snprintf(paths[i], sizeof *paths, "%s/%s", one->folder, one->files.at[i]);
+    if (strstr(one->files.at[i], ".ptd"))
+      constants[options.constant_count++] = paths[i];
+  }
+  options.method = method;
+  return pph_model_load(paths[0], &options, model, error);
+}
+
+static void run_case(const program_case *one, const way *how) {
+  pph_model *model = NULL;
+  pph_session *session = NULL;
+  pph_session_options options;
+  pph_error error = {0};
+  pph_session_options_init(&options);
+  options.engine = how->engine;
+  options.optimize = how->optimize;
+  for (uint32_t i = 0; i < one->step_count; i++) {
+    const char *method = one->steps[i].method;
+    if (!i || strcmp(method, one->steps[i - 1].method) != 0) {
+      pph_session_destroy(session);
+      pph_model_destroy(model);
+      test_assert_ok(load(one, method, &model, &error), &error);
+      test_assert_ok(pph_session_create(model, &options, &session, &error),
+                     &error);
+    }
+    run_step(one, i, session);
+  }
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+}
+
+static void check_case(const program_case *one, uint32_t *counts) {
+  static const way ways[] = {{PPH_ENGINE_AUTO, true},
+                             {PPH_ENGINE_AUTO, false},
+                             {PPH_ENGINE_NATIVE, true},
+                             {PPH_ENGINE_XNNPACK, true},
+                             {PPH_ENGINE_REFERENCE, true},
+                             {PPH_ENGINE_REFERENCE, false}};
+  pph_model *model;
+  pph_error error = {0};
+  pph_status status = load(one, one->steps[0].method, &model, &error);
+  if (status == PPH_OK)
+    pph_model_destroy(model);
+  if (is_refused(one->name)) {
+    if (status != PPH_UNSUPPORTED)
+      fail_msg("%s is refused no longer: take it off the list", one->name);
+    counts[1]++;
+    return;
+  }
+  if (status != PPH_OK)
+    fail_msg("%s: %s: %s", one->name, error.where, error.message);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    run_case(one, &ways[i]);
+  counts[0]++;
+}
+
+static void test_real(void **state) {
+  uint32_t counts[2] = {0, 0};
+  char folder[1024];
+  size_t length;
+  const char *path = test_shared_path("pte/real/cases.json");
+  if (!path)
+    skip();
+  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path),
+           path);
+  uint8_t *bytes = test_read_file(path, &length);
+  char *text = malloc(length + 1);
+  assert_non_null(text);
+  memcpy(text, bytes, length);
+  text[length] = 0;
+  char *at = text;
+  bool more = find_key(&at, "name");
+  while (more) {
+    const char *name = cut_text(&at);
+    char *begin = at;
+    more = find_key(&at, "name");
+    if (more)
+      at[-1] = 0; /* the key's colon ends this case */
+    program_case one = {.folder = folder};
+    read_case(begin, &one);
+    one.name = name;
+    check_case(&one, counts);
+  }
+  printf("%u programs give the stored results, %u are refused\n", counts[0],
+         counts[1]);
+  assert_int_equal(counts[0] + counts[1], 83);
+  free(text);
+  free(bytes);
+}
+
+/* Raw floats as a tensor of a declared shape; the data is `floats`. */
+static pph_tensor load_raw(const char *path, const pph_shape *shape,
+                           uint8_t **floats) {
+  size_t length, count;
+  *floats = test_read_file(path, &length);
+  assert_true(pph_shape_count(shape, &count));
+  assert_int_equal(length, count * sizeof(float));
+  return (pph_tensor){PPH_F32, *shape, *floats};
+}
+
+/* Floats of [1,C,H,W] as they lie channels last to row-major. */
+static void to_rows(const pph_tensor *tensor) {
+  int64_t channels = tensor->shape.dims[1];
+  int64_t plane = tensor->shape.dims[2] * tensor->shape.dims[3];
+  float *data = tensor->data, copy[256];
+  assert_true(channels * plane <= 256);
+  memcpy(copy, data, (size_t)(channels * plane) * sizeof *data);
+  for (int64_t c = 0; c < channels; c++)
+    for (int64_t i = 0; i < plane; i++)
+      data[c * plane + i] = copy[i * channels + c];
+}
+
+/* 1: it ran. */
+static int check_made(const char *folder, const char *name) {
+  char path[4][2048];
+  static const char *const ends[] = {"pte", "ptd", "in", "ref"};
+  const char *const constants[] = {path[1]};
+  pph_model *model;
+  pph_session *session;
+  pph_model_options options;
+  pph_error error = {0};
+  uint8_t *floats[2];
+  program_case one = {.name = name, .tolerance = 1e-5};
+  for (int i = 0; i < 4; i++)
+    snprintf(path[i], sizeof *path, "%s/%s.%s", folder, name, ends[i]);
+  pph_model_options_init(&options);
+  options.constants = constants;
+  options.constant_count = strstr(name, "_ptd") != NULL;
+  pph_status status = pph_model_load(path[0], &options, &model, &error);
+  if (strcmp(name, "q0") == 0 && status == PPH_UNSUPPORTED)
+    return 0;
+  test_assert_ok(status, &error);
+  pph_shape in = pph_model_input(model, 0).shape;
+  pph_tensor input = load_raw(path[2], &in, &floats[0]), output;
+  bool channels_last = strncmp(name, "nhwc", 4) == 0;
+  if (channels_last)
+    to_rows(&input);
+  test_assert_ok(pph_session_create(model, NULL, &session, &error), &error);
+  test_assert_ok(pph_session_run(session, &input, 1, &output, 1, &error),
+                 &error);
+  pph_tensor right = load_raw(path[3], &output.shape, &floats[1]);
+  if (channels_last)
+    to_rows(&right);
+  compare(&one, "output", &output, &right);
+  free(floats[0]);
+  free(floats[1]);
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+  return 1;
+}
+
+static void test_made(void **state) {
+  static const char *const list[] = {
+      "nchw", "nchw_inline", "nchw_inline_uaf", "nchw_poly", "nchw_ptd",
+      "nchw_uaf", "nchw_uaf_ptd", "nhwc", "nhwc_poly", "nhwc_poly_ptd", "q0"};
+  const char *path = test_shared_path("pte");
+  char folder[1024];
+  int count = 0;
+  if (!path)
+    skip();
+  snprintf(folder, sizeof folder, "%s", path);
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    count += check_made(folder, list[i]);
+  printf("%d programs give the right results\n", count);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_real),
+                                     cmocka_unit_test(test_made)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
