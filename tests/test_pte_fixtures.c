@@ -22,8 +22,8 @@ static const char *const refused[] = {
     "q8_ct_op1_pc",    "q8_ct1d_pc",        "q8_ct_leaky_pc",
     "dyn_q8_ct_pc",    "qd8_linear",        "qd8_conv_ct",
     "qd8_ct",          "w4a8_linear_group",
-    "stream_conv",       "stream_ct1d",
-    "stream_init",     "stream_init_kept",  "scalar_args",
+           
+           "scalar_args",
     "qd8_conv_ct_norelu", "q8_ct_g2_pc",
 };
 

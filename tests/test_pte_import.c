@@ -296,9 +296,6 @@ static void test_refusals(void **state) {
   refuse(make_case(&early), PPH_BAD_MODEL, "dimension 9");
   refuse(pte_make_external(), PPH_UNSUPPORTED, "no model");
   refuse(pte_make_program(), PPH_UNSUPPORTED, "delegate OneBackend");
-  refuse(pte_make_program(), PPH_UNSUPPORTED, "control flow");
-  refuse(pte_make_program(), PPH_UNSUPPORTED, "aten::copy_");
-  refuse(pte_make_program(), PPH_UNSUPPORTED, "state");
 }
 
 /* Damaged programs are refused or run, without a fault. */

@@ -85,6 +85,11 @@ PPH_NODISCARD pph_status pph_session_run(pph_session *session,
                                          uint32_t output_count,
                                          pph_error *error);
 
+/* Puts the state of a model that has any (an ExecuTorch program with buffers
+   that it writes) back to what it was at create; else a session keeps it from
+   run to run, and a run that fails leaves it as it was. NULL is allowed. */
+void pph_session_reset(pph_session *session);
+
 /* One step of the current plan. Texts belong to the session and are valid as
    long as the plan is. */
 typedef struct pph_step_info {

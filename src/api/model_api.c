@@ -124,19 +124,19 @@ static pph_value_info describe(const pph_graph *graph, const pph_id *ids,
 }
 
 uint32_t pph_model_input_count(const pph_model *model) {
-  return model->graph.input_count;
+  return model->graph.input_count - model->graph.state_count;
 }
 
 uint32_t pph_model_output_count(const pph_model *model) {
-  return model->graph.output_count;
+  return model->graph.output_count - model->graph.state_count;
 }
 
 pph_value_info pph_model_input(const pph_model *model, uint32_t index) {
   return describe(&model->graph, model->graph.inputs,
-                  model->graph.input_count, index);
+                  pph_model_input_count(model), index);
 }
 
 pph_value_info pph_model_output(const pph_model *model, uint32_t index) {
   return describe(&model->graph, model->graph.outputs,
-                  model->graph.output_count, index);
+                  pph_model_output_count(model), index);
 }

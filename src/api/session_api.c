@@ -103,6 +103,7 @@ static pph_status fill_session(pph_session *session,
   PPH_TRY(pph_session_find_shape_inputs(graph, &session->heap,
                                         session->is_shape_input, error));
   session->options.is_shape_input = session->is_shape_input;
+  PPH_TRY(pph_session_open_state(session, error));
   if (pph_cpu_threads(options->threads) == 1)
     return PPH_OK;
   return pph_thread_pool_create(options->threads, &session->context.pool,
@@ -146,6 +147,7 @@ void pph_session_destroy(pph_session *session) {
     pph_program_destroy(session->plans[i], &session->context);
   pph_heap_release(&session->heap, session->plans);
   pph_heap_release(&session->heap, session->is_shape_input);
+  pph_session_close_state(session);
   pph_heap_release(&session->heap, session->block);
   pph_thread_pool_destroy(session->context.pool);
   pph_heap last;
@@ -159,7 +161,7 @@ static pph_status check_counts(const pph_session *session,
   if (!session || (!inputs && input_count))
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "session and inputs must not be NULL");
-  uint32_t legal = session->model->graph.input_count;
+  uint32_t legal = pph_model_input_count(session->model);
   if (input_count != legal)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "%u inputs given, the model has %u", input_count, legal);
@@ -170,7 +172,13 @@ pph_status pph_session_prepare(pph_session *session, const pph_tensor *inputs,
                                uint32_t input_count, pph_error *error) {
   PPH_TRY(check_counts(session, inputs, input_count, "pph_session_prepare",
                        error));
-  return pph_session_find_plan(session, inputs, error);
+  return pph_session_find_plan(session, pph_session_add_state(session, inputs),
+                               error);
+}
+
+void pph_session_reset(pph_session *session) {
+  if (session)
+    pph_session_reset_state(session);
 }
 
 static pph_status check_data(const pph_session *session,
@@ -188,10 +196,22 @@ static pph_status check_data(const pph_session *session,
   return PPH_OK;
 }
 
+static pph_status run(pph_session *session, const pph_tensor *inputs,
+                      pph_error *error) {
+  inputs = pph_session_add_state(session, inputs);
+  PPH_TRY(pph_session_find_plan(session, inputs, error));
+  PPH_TRY(check_data(session, inputs, error));
+  PPH_TRY(pph_session_reserve_block(session, error));
+  PPH_TRY(pph_program_run(session->current, &session->context, inputs,
+                          session->block, session->outputs, error));
+  return pph_session_keep_state(session, error);
+}
+
 pph_status pph_session_run(pph_session *session, const pph_tensor *inputs,
                            uint32_t input_count, pph_tensor *outputs,
                            uint32_t output_count, pph_error *error) {
-  uint32_t legal = session ? session->model->graph.output_count : output_count;
+  uint32_t legal =
+      session ? pph_model_output_count(session->model) : output_count;
   /* A wrong count may be larger than the room that there is. */
   if (outputs && output_count)
     memset(outputs, 0,
@@ -202,15 +222,10 @@ pph_status pph_session_run(pph_session *session, const pph_tensor *inputs,
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_run",
                     "room for %u outputs given, the model has %u",
                     outputs ? output_count : 0, legal);
-  PPH_TRY(pph_session_find_plan(session, inputs, error));
-  PPH_TRY(check_data(session, inputs, error));
-  PPH_TRY(pph_session_reserve_block(session, error));
-  pph_status status =
-      pph_program_run(session->current, &session->context, inputs,
-                      session->block, outputs, error);
-  if (status != PPH_OK && legal)
-    memset(outputs, 0, output_count * sizeof *outputs);
-  return status;
+  PPH_TRY(run(session, inputs, error));
+  if (legal)
+    memcpy(outputs, session->outputs, legal * sizeof *outputs);
+  return PPH_OK;
 }
 
 pph_plan_info pph_session_plan(const pph_session *session) {

@@ -136,6 +136,10 @@ typedef struct pph_graph {
   uint32_t node_count;
   pph_id *inputs, *outputs; /* arena */
   uint32_t input_count, output_count;
+  /* The last inputs and outputs, as many each, are state: a run reads what the
+     run before wrote, the first one what `states` has (NULL: zeros). */
+  uint32_t state_count;
+  const void *const *states;
   pph_note *first_note, *last_note;
   uint32_t note_count;
   uint32_t name_counter; /* for pph_graph_make_name */

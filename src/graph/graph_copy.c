@@ -72,6 +72,8 @@ static pph_status fill_copy(pph_graph *copy, const pph_graph *source,
   copy->name = source->name;
   PPH_TRY(copy_text(copy, &copy->name, error));
   copy->name_counter = source->name_counter;
+  copy->state_count = source->state_count;
+  copy->states = source->states;
   PPH_TRY(copy_values(copy, source, error));
   for (const pph_node *node = source->first; node; node = node->next)
     PPH_TRY(copy_node(copy, node, error));

@@ -89,6 +89,11 @@ const pph_pte_plan *pph_pte_find_method(const pph_pte *pte, const char *name);
 bool pph_flat_text_is(pph_flat_text text, const char *other);
 bool pph_flat_text_equal(pph_flat_text a, pph_flat_text b);
 
+/* A text's length for "%.*s", at most `most`. */
+static inline int pph_flat_text_cut(pph_flat_text text, uint32_t most) {
+  return (int)(text.count < most ? text.count : most);
+}
+
 /* The bytes of a delegate, wherever they are. */
 pph_pte_bytes pph_pte_delegate_payload(const pph_pte *pte,
                                        const pph_pte_delegate *delegate);

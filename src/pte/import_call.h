@@ -28,6 +28,9 @@ typedef struct pph_pte_operator_row {
   pph_node_kind kind;
 } pph_pte_operator_row;
 
+/* "aten::relu.out" */
+void pph_pte_operator_name(const pph_pte_operator *operator, char *name,
+                           size_t size);
 /* NULL when the operator is not imported. */
 const pph_pte_operator_row *pph_pte_operator_find(const char *name);
 
@@ -70,6 +73,9 @@ PPH_NODISCARD pph_status pph_pte_add_result(const pph_pte_call *call,
                                             const pph_id *inputs,
                                             uint32_t count, pph_node **node);
 
+/* All instructions, in order. (import_flow.c) */
+PPH_NODISCARD pph_status pph_pte_import_chain(pph_pte_importer *import,
+                                              const pph_pte_chain *chain);
 /* (import_delegate.c) */
 PPH_NODISCARD pph_status pph_pte_import_delegate(
     pph_pte_importer *import, const pph_pte_delegate_call *call);
@@ -82,6 +88,7 @@ PPH_NODISCARD pph_status pph_pte_add_float(const pph_pte_call *call,
 pph_status pph_pte_import_layer_norm(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_group_norm(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_softmax(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_overwrite(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_copy(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_unary(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_binary(pph_pte_call *call, pph_node_kind kind);

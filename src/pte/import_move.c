@@ -185,3 +185,26 @@ pph_status pph_pte_import_copy(pph_pte_call *call, pph_node_kind kind) {
                           pph_scalar_type_find(tensor->scalar_type)->type,
                           import->error);
 }
+
+/* self, source: self's elements become source's, of self's type and sizes.
+   Another value from here on, so nothing is written in place. */
+pph_status pph_pte_import_overwrite(pph_pte_call *call, pph_node_kind kind) {
+  const pph_pte_importer *import = call->import;
+  const pph_flat_choice *choice = pph_pte_arg(call, 0);
+  const pph_pte_tensor *to = choice->value;
+  pph_id source, shape, inputs[2];
+  pph_node *node;
+  if (choice->type != PPH_PTE_TENSOR)
+    return pph_pte_call_fail(call, PPH_BAD_MODEL, "writes no tensor");
+  PPH_TRY(pph_pte_arg_tensor(call, 1, &source));
+  PPH_TRY(pph_pte_arg_tensor(call, 0, &inputs[0]));
+  PPH_TRY(
+      pph_pte_add_node(call, PPH_NODE_SHAPE, inputs, 1, &node, &shape));
+  inputs[0] = source;
+  inputs[1] = shape;
+  PPH_TRY(pph_pte_add_node(call, PPH_NODE_EXPAND, inputs, 2, &node, inputs));
+  PPH_TRY(pph_pte_add_result(call, kind, inputs, 1, &node));
+  return pph_node_set_int(import->graph, node, PPH_ATTR_TO,
+                          pph_scalar_type_find(to->scalar_type)->type,
+                          import->error);
+}

@@ -1,4 +1,5 @@
 /* The operators that are imported, by name and overload. */
+#include <stdio.h>
 #include <string.h>
 
 #include "pte/import_call.h"
@@ -40,6 +41,8 @@ static const pph_pte_operator_row rows[] = {
     {"aten::native_group_norm.out", 8, pph_pte_import_group_norm,
      PPH_NODE_KIND_COUNT},
     {"aten::_softmax.out", 3, pph_pte_import_softmax, PPH_NODE_SOFTMAX},
+    {"aten::copy_", 3, pph_pte_import_overwrite, PPH_NODE_CAST},
+    {"aten::copy.out", 3, pph_pte_import_overwrite, PPH_NODE_CAST},
     {"aten::clone.out", 2, pph_pte_import_copy, PPH_NODE_CAST},
     {"dim_order_ops::_clone_dim_order.out", 3, pph_pte_import_copy,
      PPH_NODE_CAST},
@@ -58,6 +61,15 @@ static const pph_pte_operator_row rows[] = {
     {"aten::sym_size.int", 2, pph_pte_import_size, PPH_NODE_GATHER},
     {"aten::embedding.out", 5, pph_pte_import_embedding, PPH_NODE_GATHER},
 };
+
+void pph_pte_operator_name(const pph_pte_operator *operator, char *name,
+                           size_t size) {
+  bool has_overload = operator->overload.count > 0;
+  snprintf(name, size, "%.*s%s%.*s", pph_flat_text_cut(operator->name, 60),
+           operator->name.at, has_overload ? "." : "",
+           pph_flat_text_cut(operator->overload, 30),
+           has_overload ? operator->overload.at : "");
+}
 
 const pph_pte_operator_row *pph_pte_operator_find(const char *name) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -37,6 +37,9 @@ struct pph_session {
   void *block; /* what all plans run in; as large as the largest needs */
   size_t block_bytes;
   pph_program *current;
+  /* The graph's, state behind the caller's; state's data lies in `state`. */
+  pph_tensor *inputs, *outputs;
+  char *state;
 };
 
 /* Checks inputs against the model's declarations and makes the plan for their
@@ -51,6 +54,20 @@ PPH_NODISCARD pph_status pph_session_find_shape_inputs(const pph_graph *graph,
                                                        pph_heap *heap,
                                                        bool *is_shape_input,
                                                        pph_error *error);
+
+/* State: allocates, with its first contents; puts those back; releases.
+   (session_state.c) */
+PPH_NODISCARD pph_status pph_session_open_state(pph_session *session,
+                                                pph_error *error);
+void pph_session_reset_state(pph_session *session);
+void pph_session_close_state(pph_session *session);
+/* All inputs of the graph, from those that the caller gives. */
+const pph_tensor *pph_session_add_state(pph_session *session,
+                                        const pph_tensor *inputs);
+/* Takes what a run left in session->outputs for the next one. PPH_BAD_MODEL,
+   and nothing taken, when a state would change type or shape. */
+PPH_NODISCARD pph_status pph_session_keep_state(pph_session *session,
+                                                pph_error *error);
 
 /* Grows the block for the current plan. */
 PPH_NODISCARD pph_status pph_session_reserve_block(pph_session *session,
