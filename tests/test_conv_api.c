@@ -313,6 +313,40 @@ static void test_explain(void **state) {
   assert_null(pph_conv_transpose_explain(NULL).algorithm);
 }
 
+static pph_operator_info choose(conv_case *c, pph_accuracy accuracy) {
+  any_op op;
+  pph_error error = {0};
+  int64_t output[3];
+  size_t bytes;
+  c->desc.accuracy = accuracy;
+  test_assert_ok(conv_case_make(true, &c->desc, c->w, c->b, &op, &error),
+                 &error);
+  test_assert_ok(conv_case_reshape(&op, 1, c->input, output, &bytes, &error),
+                 &error);
+  pph_operator_info info = conv_case_explain(&op);
+  conv_case_destroy(&op);
+  return info;
+}
+
+/* `normal` takes a larger E only for at least 3 per cent of the time. (Scalar
+   levels never do here.) */
+static void test_larger_error_pays(void **state) {
+  conv_case c = conv_case_plain(true, 64, 32);
+  conv_case_fill(&c, 1);
+  int larger = 0, same = 0;
+  for (c.input[1] = 4; c.input[1] < 80; c.input[1] += 3) {
+    pph_operator_info high = choose(&c, PPH_ACCURACY_HIGH);
+    pph_operator_info normal = choose(&c, PPH_ACCURACY_NORMAL);
+    if (normal.error_bound <= 4)
+      same += strcmp(normal.algorithm, high.algorithm) == 0;
+    else
+      larger += normal.estimated_us * 1.03 <= high.estimated_us;
+    assert_true(high.error_bound <= 4);
+  }
+  assert_int_equal(larger + same, 26);
+  conv_case_drop(&c);
+}
+
 /* Everything that create reads may go afterwards. */
 static void test_copies(void **state) {
   for (int up = 0; up < 2; up++) {
@@ -586,6 +620,7 @@ int main(void) {
                                      cmocka_unit_test(test_reshapes),
                                      cmocka_unit_test(test_run_refusals),
                                      cmocka_unit_test(test_explain),
+                                     cmocka_unit_test(test_larger_error_pays),
                                      cmocka_unit_test(test_copies),
                                      cmocka_unit_test(test_shared_operator),
                                      cmocka_unit_test(test_pools),
