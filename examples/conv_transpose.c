@@ -43,8 +43,10 @@ int main(void) {
       pph_conv_transpose_reshape(op, 1, size, result, &bytes, &error) ||
       pph_thread_pool_create(desc.threads, &pool, &error))
     goto end;
-  if (bytes && !(workspace = aligned_alloc(64, bytes)))
+  if (bytes && !(workspace = aligned_alloc(64, bytes))) {
+    error = (pph_error){PPH_OUT_OF_MEMORY, "workspace", "no memory"};
     goto end;
+  }
   pph_conv_tensors tensors = {
       .input = input, .output = output, .workspace = workspace, .pool = pool};
   if (pph_conv_transpose_run(op, &tensors, &error))

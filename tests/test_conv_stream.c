@@ -410,7 +410,7 @@ static void test_refusals(void **state) {
   refuse(&bad, good, PPH_INVALID_ARGUMENT, "struct_size");
   bad = c;
   bad.desc.algorithm = "magic";
-  refuse(&bad, good, PPH_INVALID_ARGUMENT, "unknown");
+  refuse(&bad, good, PPH_INVALID_ARGUMENT, "magic");
   bad = c;
   bad.desc.algorithm = "gather";
   bad.desc.weight_bytes = 4 * c.weight_count;

@@ -69,10 +69,11 @@ void pph_conv_transpose_destroy(pph_conv_transpose *op);
    spatial axes, at least 1 each. Chooses the algorithm and packs the weights
    for it; the same shape again costs nothing. Writes the lengths of the
    output's axes, (input-1)*stride + output_padding + (kernel-1)*dilation + 1 -
-   pad_begin - pad_end, and the bytes of workspace that a run needs. Must not
-   overlap a run. Errors: PPH_INVALID_ARGUMENT (an output length below 1, an
-   algorithm that does not support the problem), PPH_LIMIT_EXCEEDED,
-   PPH_OUT_OF_MEMORY; a failed reshape leaves no shape set. */
+   pad_begin - pad_end, and the bytes of workspace that a run needs, a multiple
+   of 64. Must not overlap a run. Errors: PPH_INVALID_ARGUMENT (an output length
+   below 1, an algorithm that does not support the problem),
+   PPH_LIMIT_EXCEEDED, PPH_OUT_OF_MEMORY; a failed reshape leaves no shape
+   set. */
 PPH_NODISCARD pph_status pph_conv_transpose_reshape(pph_conv_transpose *op,
                                                     int64_t batch,
                                                     const int64_t *input,

@@ -14,19 +14,13 @@ struct pph_conv {
   pph_conv_transpose inner;
 };
 
-static pph_status check_pointers(const char *where, bool all,
-                                 pph_error *error) {
-  return all ? PPH_OK
-             : pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                        "a pointer that must not be NULL is");
-}
-
 static pph_status create(const pph_conv_desc *desc,
                          const pph_conv_weights *weights,
                          pph_conv_transpose **op, pph_error *error) {
   if (op)
     *op = NULL;
-  PPH_TRY(check_pointers("create", desc && op, error));
+  PPH_TRY_POINTER("create", desc, error);
+  PPH_TRY_POINTER("create", op, error);
   pph_heap heap;
   PPH_TRY(pph_conv_desc_start(desc, weights->transposed, &heap, error));
   pph_conv_transpose *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
@@ -64,8 +58,10 @@ pph_status pph_conv_transpose_reshape(pph_conv_transpose *op, int64_t batch,
                                       const int64_t *input, int64_t *output,
                                       size_t *workspace_bytes,
                                       pph_error *error) {
-  PPH_TRY(check_pointers("reshape", op && input && output && workspace_bytes,
-                         error));
+  PPH_TRY_POINTER("reshape", op, error);
+  PPH_TRY_POINTER("reshape", input, error);
+  PPH_TRY_POINTER("reshape", output, error);
+  PPH_TRY_POINTER("reshape", workspace_bytes, error);
   return pph_conv_op_reshape(op->op, batch, input, output, workspace_bytes,
                              error);
 }
@@ -73,7 +69,8 @@ pph_status pph_conv_transpose_reshape(pph_conv_transpose *op, int64_t batch,
 pph_status pph_conv_transpose_run(const pph_conv_transpose *op,
                                   const pph_conv_tensors *tensors,
                                   pph_error *error) {
-  PPH_TRY(check_pointers("run", op && tensors, error));
+  PPH_TRY_POINTER("run", op, error);
+  PPH_TRY_POINTER("run", tensors, error);
   return pph_conv_op_run(op->op, tensors, error);
 }
 
@@ -88,7 +85,7 @@ pph_status pph_conv_create(const pph_conv_desc *desc, const float *weights,
   pph_conv_transpose *made = NULL;
   if (op)
     *op = NULL;
-  PPH_TRY(check_pointers("create", desc && op, error));
+  PPH_TRY_POINTER("create", op, error);
   pph_status status = create(desc, &given, &made, error);
   *op = (pph_conv *)made;
   return status;

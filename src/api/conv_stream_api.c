@@ -10,19 +10,15 @@ struct pph_conv_stream {
   pph_stream_op *op;
 };
 
-static pph_status check_pointers(bool all, pph_error *error) {
-  return all ? PPH_OK
-             : pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_stream",
-                        "a pointer that must not be NULL is");
-}
-
 static pph_status create(const pph_conv_desc *desc,
                          const pph_conv_stream_options *options,
                          const pph_conv_weights *weights,
                          pph_conv_stream **stream, pph_error *error) {
   if (stream)
     *stream = NULL;
-  PPH_TRY(check_pointers(desc && options && stream, error));
+  PPH_TRY_POINTER("create", desc, error);
+  PPH_TRY_POINTER("create", options, error);
+  PPH_TRY_POINTER("create", stream, error);
   pph_heap heap;
   PPH_TRY(pph_conv_desc_start(desc, weights->transposed, &heap, error));
   pph_conv_stream *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
@@ -69,7 +65,8 @@ pph_status pph_conv_stream_push(pph_conv_stream *stream, const float *input,
                                 pph_error *error) {
   if (written)
     *written = 0;
-  PPH_TRY(check_pointers(stream && written, error));
+  PPH_TRY_POINTER("push", stream, error);
+  PPH_TRY_POINTER("push", written, error);
   return pph_stream_op_push(stream->op, input, count, output, written, error);
 }
 
@@ -77,7 +74,8 @@ pph_status pph_conv_stream_flush(pph_conv_stream *stream, float *output,
                                  int64_t *written, pph_error *error) {
   if (written)
     *written = 0;
-  PPH_TRY(check_pointers(stream && written, error));
+  PPH_TRY_POINTER("flush", stream, error);
+  PPH_TRY_POINTER("flush", written, error);
   return pph_stream_op_flush(stream->op, output, written, error);
 }
 

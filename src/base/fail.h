@@ -18,6 +18,12 @@ void pph_error_set_where(pph_error *error, const char *format, ...)
 /* pph_fail for an allocation that gave nothing. */
 pph_status pph_fail_memory(pph_error *error);
 
+/* Fails, with the argument's name, where it is NULL. */
+#define PPH_TRY_POINTER(where, argument, error)                                \
+  PPH_TRY((argument) ? PPH_OK                                                  \
+                     : pph_fail(error, PPH_INVALID_ARGUMENT, where,            \
+                                #argument " must not be NULL"))
+
 /* Returns the status of `expression` from the enclosing function unless it is
    PPH_OK. */
 #define PPH_TRY(expression)                                                    \

@@ -1,6 +1,7 @@
 #include "op/conv_desc.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "base/checked.h"
 #include "base/cpu.h"
@@ -65,22 +66,35 @@ static pph_status check_options(const pph_conv_desc *desc, pph_error *error) {
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
                     "low is %g, must be at most high, %g", (double)desc->low,
                     (double)desc->high);
+  if (desc->activation == PPH_ACTIVATION_LEAKY_RELU && isnan(desc->slope))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
+                    "slope is NaN, must be a number");
   if (desc->activation == PPH_ACTIVATION_PRELU && !desc->slopes)
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
                     "slopes must not be NULL for PRELU");
   return PPH_OK;
 }
 
+/* check_range for an element of an array of the desc. */
+static pph_status check_element(const char *name, uint32_t i,
+                                const int64_t *values, int64_t low,
+                                int64_t high, pph_error *error) {
+  char element[32];
+  snprintf(element, sizeof element, "%s[%u]", name, i);
+  return check_range(element, values[i], low, high, error);
+}
+
 static pph_status check_axis(const pph_conv_desc *desc, uint32_t i,
                              bool transposed, pph_error *error) {
-  PPH_TRY(check_range("kernel", desc->kernel[i], 1, INT32_MAX, error));
-  PPH_TRY(check_range("stride", desc->stride[i], 1, INT32_MAX, error));
-  PPH_TRY(check_range("dilation", desc->dilation[i], 1, INT32_MAX, error));
-  PPH_TRY(check_range("pad_begin", desc->pad_begin[i], 0, INT32_MAX, error));
-  PPH_TRY(check_range("pad_end", desc->pad_end[i], 0, INT32_MAX, error));
+  const int64_t most_size = INT32_MAX;
+  PPH_TRY(check_element("kernel", i, desc->kernel, 1, most_size, error));
+  PPH_TRY(check_element("stride", i, desc->stride, 1, most_size, error));
+  PPH_TRY(check_element("dilation", i, desc->dilation, 1, most_size, error));
+  PPH_TRY(check_element("pad_begin", i, desc->pad_begin, 0, most_size, error));
+  PPH_TRY(check_element("pad_end", i, desc->pad_end, 0, most_size, error));
   int64_t most = pph_max_i64(desc->stride[i], desc->dilation[i]) - 1;
-  return check_range("output_padding", desc->output_padding[i], 0,
-                     transposed ? most : 0, error);
+  return check_element("output_padding", i, desc->output_padding, 0,
+                       transposed ? most : 0, error);
 }
 
 pph_status pph_conv_desc_check(const pph_conv_desc *desc, bool transposed,

@@ -83,6 +83,31 @@ static void copy_desc(pph_conv_op *op, const pph_conv_desc *desc) {
   }
 }
 
+/* "filtered" names every row "filtered.*" as well. */
+static bool is_named(const pph_algo *algo, const char *name) {
+  size_t length = strlen(name);
+  return strncmp(algo->name, name, length) == 0 &&
+         (algo->name[length] == 0 || algo->name[length] == '.');
+}
+
+static pph_status check_algorithm(const pph_conv_desc *desc,
+                                  pph_error *error) {
+  size_t count, used = 0;
+  const pph_algo *const *list = pph_algo_list(&count);
+  char names[288] = "";
+  for (size_t i = 0; i < count; i++) {
+    const char *name = list[i]->name;
+    if (!desc->algorithm || is_named(list[i], desc->algorithm))
+      return PPH_OK;
+    if (used < sizeof names)
+      used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                               used ? ", " : "", name);
+  }
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
+                  "algorithm is \"%.32s\", must be NULL or one of %s",
+                  desc->algorithm, names);
+}
+
 pph_status pph_conv_op_create(const pph_conv_desc *desc,
                               const pph_conv_weights *weights, pph_heap *heap,
                               pph_conv_op **op, pph_error *error) {
@@ -92,6 +117,7 @@ pph_status pph_conv_op_create(const pph_conv_desc *desc,
   if (!weights->weights)
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
                     "weights must not be NULL");
+  PPH_TRY(check_algorithm(desc, error));
   pph_conv_op *made = pph_heap_allocate_zeroed(heap, 1, sizeof *made);
   if (!made)
     return pph_fail_memory(error);
@@ -127,13 +153,6 @@ void pph_conv_op_destroy(pph_conv_op *op) {
   pph_heap_release(op->heap, op);
 }
 
-/* "filtered" names every row "filtered.*" as well. */
-static bool is_named(const pph_algo *algo, const char *name) {
-  size_t length = strlen(name);
-  return strncmp(algo->name, name, length) == 0 &&
-         (algo->name[length] == 0 || algo->name[length] == '.');
-}
-
 /* What is compared: a larger E must be worth it, or results would be less
    accurate for nothing that a user could notice. */
 static double weigh(const pph_algo *algo, const pph_algo_cost *cost) {
@@ -145,7 +164,6 @@ static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
   const pph_conv_desc *desc = &op->desc;
   size_t count, least = SIZE_MAX;
   const pph_algo *const *list = pph_algo_list(&count);
-  bool known = !desc->algorithm;
   /* As if for one thread, whatever there are: algorithms round differently, and
      results must not depend on the number of threads. */
   pph_conv_spec spec = op->spec;
@@ -154,7 +172,6 @@ static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
   for (size_t i = 0; i < count; i++) {
     if (desc->algorithm && !is_named(list[i], desc->algorithm))
       continue;
-    known = true;
     if (!pph_algo_allowed(list[i], &spec))
       continue;
     pph_algo_cost one = list[i]->cost(list[i], &spec);
@@ -171,10 +188,6 @@ static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
     return pph_fail(error, PPH_LIMIT_EXCEEDED, "pph_conv_desc",
                     "packed weights take %zu bytes, weight_bytes is %llu",
                     least, (unsigned long long)desc->weight_bytes);
-  if (!known)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
-                    "algorithm is \"%.32s\", which is unknown",
-                    desc->algorithm);
   char text[256];
   return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
                   "algorithm %.32s does not support %s at this accuracy",
@@ -228,11 +241,10 @@ static pph_status check_tensors(const pph_conv_op *op,
   if (!op->has_shape)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
                     "no shape is set: call reshape first");
-  if (!tensors->input || !tensors->output ||
-      (op->spec.residual && !tensors->residual))
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "input, output and (if desc.residual) residual must not "
-                    "be NULL");
+  PPH_TRY_POINTER(where, tensors->input, error);
+  PPH_TRY_POINTER(where, tensors->output, error);
+  if (op->spec.residual)
+    PPH_TRY_POINTER(where, tensors->residual, error);
   size_t bytes = op->plan.thread_bytes;
   if (bytes && (!tensors->workspace ||
                 (uintptr_t)tensors->workspace % PPH_ALIGNMENT))

@@ -323,7 +323,7 @@ pph_status pph_payload_find_constant(const pph_payload_index *index,
                                      const pph_pte_external **external,
                                      pph_error *error) {
   const pph_payload *payload = index->payload;
-  size_t needed;
+  size_t needed = 0;
   *external = NULL;
   PPH_TRY(find_data(payload, slot->tensor->constant_buffer_idx, pte, bytes,
                     external, error));
