@@ -16,7 +16,6 @@ typedef struct side {
   pph_session *session;
   pph_tensor *outputs;
   uint32_t output_count;
-  const char *failed_path; /* the file that could not be loaded */
 } side;
 
 static void clear_side(side *one) {
@@ -41,11 +40,7 @@ static pph_status open_side(const tool_options *options, bool is_second,
   const char *path = options->arguments[is_second && !judges];
   pph_session_options session =
       judges ? judge_options(options) : options->session;
-  pph_status status = tool_load_model(options, path, &one->model, error);
-  if (status != PPH_OK) {
-    one->failed_path = path;
-    return status;
-  }
+  PPH_TRY(tool_load_model(options, path, &one->model, error));
   PPH_TRY(pph_session_create(one->model, &session, &one->session, error));
   one->output_count = pph_model_output_count(one->model);
   one->outputs = calloc(one->output_count + 1, sizeof *one->outputs);
@@ -103,7 +98,7 @@ static int check_own_cases(const tool_options *options) {
   pph_error error = {0};
   bool same;
   if (check_bundle(options, &same, &error) != PPH_OK)
-    return tool_fail_model(options->arguments[0], &error);
+    return tool_fail(&error);
   return same ? EXIT_DONE : EXIT_NO;
 }
 
@@ -123,8 +118,6 @@ int cmd_check(const tool_options *options) {
   clear_side(&a);
   clear_side(&b);
   if (status != PPH_OK)
-    return a.failed_path   ? tool_fail_model(a.failed_path, &error)
-           : b.failed_path ? tool_fail_model(b.failed_path, &error)
-                           : tool_fail(&error);
+    return tool_fail(&error);
   return same ? EXIT_DONE : EXIT_NO;
 }

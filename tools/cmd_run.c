@@ -26,7 +26,6 @@ typedef struct job {
   step_inputs stream; /* instead, with --steps */
   pph_tensor *outputs; /* with --steps their data is by malloc */
   uint32_t output_count;
-  bool model_failed; /* the error is about the model's file */
 } job;
 
 static pph_status load_picture(job *work, pph_error *error) {
@@ -226,12 +225,8 @@ static pph_status load_inputs(job *work, pph_error *error) {
 static pph_status load_job(job *work, pph_error *error) {
   const tool_options *options = work->options;
   PPH_TRY(check_output_name(options, error));
-  pph_status status =
-      tool_load_model(options, options->arguments[0], &work->model, error);
-  if (status != PPH_OK) {
-    work->model_failed = true;
-    return status;
-  }
+  PPH_TRY(
+      tool_load_model(options, options->arguments[0], &work->model, error));
   PPH_TRY(load_inputs(work, error));
   uint32_t count = pph_model_output_count(work->model);
   work->outputs = calloc((size_t)count + 1, sizeof *work->outputs);
@@ -291,8 +286,5 @@ int cmd_run(const tool_options *options) {
   free(work.outputs);
   pph_session_destroy(work.session);
   pph_model_destroy(work.model);
-  if (status == PPH_OK)
-    return EXIT_DONE;
-  return work.model_failed ? tool_fail_model(options->arguments[0], &error)
-                           : tool_fail(&error);
+  return status == PPH_OK ? EXIT_DONE : tool_fail(&error);
 }

@@ -72,11 +72,13 @@ PPH_NODISCARD pph_status tool_load_model(const tool_options *options,
                                          const char *path, pph_model **model,
                                          pph_error *error);
 
+/* "WHERE: MESSAGE", where the library's fields are called as our options. */
+enum { TOOL_MESSAGE = sizeof(pph_error) + 64 };
+void tool_explain(const pph_error *error, char text[TOOL_MESSAGE]);
+
 /* Prints "polyphase: error: WHERE: MESSAGE" and gives the exit code that goes
    with the status. */
 int tool_fail(const pph_error *error);
-/* The same for an error of loading a model: the path comes first. */
-int tool_fail_model(const char *path, const pph_error *error);
 
 /* The commands. */
 int cmd_run(const tool_options *options);

@@ -62,10 +62,13 @@ expect 3 "garbage" "$polyphase" info "$work/garbage.onnx"
 said err "polyphase: bad model or file: $work/garbage.onnx: "
 expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
   "$source/examples/upscale/sample.png"
+said err "the limit is reached (--max-memory)"
 
 seeds=$source/fuzz/corpus/fuzz_pte
 expect 0 "info of a program" "$polyphase" info "$seeds/program.pte"
 said out "operator aten::add.out, 1 call"
+said out "runs: no, because"
+said out "not imported: delegate OneBackend, delegate OtherBackend"
 said out "delegate OtherBackend, 1 call, 23 bytes"
 said out "state: 2, 32 bytes"
 said out "warning: method again: value 1 needs the constant \"scale\""
@@ -74,6 +77,7 @@ expect 0 "info with constants" "$polyphase" info "$seeds/program.pte" \
 grep -q warning "$work/out" && fail "a constant that is there is missed"
 expect 0 "info of a bundle" "$polyphase" info "$seeds/bundle.bpte" --json
 said out '"tests": [1]'
+said out '"runs": '
 expect 0 "info of constants" "$polyphase" info "$seeds/constants.ptd"
 said out "named data scale, segment 0, 16 bytes"
 expect 0 "compile --help" "$polyphase" compile --help
@@ -89,6 +93,13 @@ expect 0 "a compiled model computes the same" "$polyphase" check "$model" \
   "$work/whole.pte" --shape 0=1x3x12x16
 expect 0 "constants beside are the same" "$polyphase" check \
   "$work/whole.pte" "$work/split.pte" --constants "$work/split.ptd"
+expect 0 "info of a compiled program" "$polyphase" info "$work/whole.pte"
+said out "runs: yes"
+expect 0 "info without constants" "$polyphase" info "$work/split.pte"
+said out "is neither in the program nor in a .ptd of --constants"
+expect 3 "run without constants" "$polyphase" check "$work/split.pte"
+said err "$work/split.pte: "
+said err ".ptd of --constants"
 expect 4 "run of a delegate" "$polyphase" run "$seeds/program.pte"
 said err "delegate OneBackend"
 expect 0 "info" "$polyphase" info "$model"
@@ -223,8 +234,8 @@ expect 2 "unknown processor level" "$polyphase" info "$model" --cpu sse
 said err "--cpu takes best|scalar|avx2|avx512|neon"
 expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \
   "$source/examples/upscale/sample.png" -o "$work/scalar.png"
-expect 2 "bad descriptor" "$polyphase" bench --op "f32 n1 g0"
-said err 'problem, column'
+expect 2 "short descriptor" "$polyphase" bench --op "f32 n1 g0"
+said err 'problem, column 10: the text ends, "ci" is missing'
 
 [ "$failures" -eq 0 ] && echo "all as expected"
 exit "$failures"
