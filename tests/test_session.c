@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "model_writer.h"
 #include "polyphase/polyphase.h"
 #include "test_support.h"
 
@@ -110,6 +111,39 @@ static void test_errors_have_a_place(void **state) {
     pph_session_destroy(session);
   }
   pph_model_destroy(model);
+}
+
+/* Shapes that the model allows one by one, and whose parts do not fit. */
+static void test_shapes_that_do_not_fit(void **state) {
+  model_bytes bytes = model_write("opset 13; in x f32 1x?; in y f32 2x?;"
+                                  "in z f32 1x5; out s; node Add x z -> t;"
+                                  "node Add t y -> s @name=sum");
+  pph_model *model;
+  pph_error error = {0};
+  test_assert_ok(pph_model_load_bytes(bytes.data, bytes.length, NULL, NULL,
+                                      &model, &error),
+                 &error);
+  pph_session *session = open_session(model);
+  float numbers[10] = {0};
+  pph_tensor inputs[] = {{PPH_F32, {2, {1, 5}}, numbers},
+                         {PPH_F32, {2, {2, 5}}, numbers},
+                         {PPH_F32, {2, {1, 5}}, numbers}},
+             output;
+  test_assert_ok(pph_session_run(session, inputs, 3, &output, 1, &error),
+                 &error);
+  inputs[1].shape.dims[1] = 4;
+  assert_int_equal(pph_session_run(session, inputs, 3, &output, 1, &error),
+                   PPH_INVALID_ARGUMENT);
+  assert_non_null(strstr(error.where, "Add \"sum\""));
+  const char *start =
+      "inputs \"x\" of shape [1,5], \"y\" of shape [2,4] do not fit: ";
+  assert_int_equal(strncmp(error.message, start, strlen(start)), 0);
+  assert_true(strlen(error.message) > strlen(start));
+  assert_int_equal(pph_session_prepare(session, inputs, 3, NULL),
+                   PPH_INVALID_ARGUMENT);
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+  model_bytes_free(&bytes);
 }
 
 /* A file that is named so long that only its end has room. */
@@ -309,6 +343,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_describe),      cmocka_unit_test(test_load_misuse),
       cmocka_unit_test(test_limits),        cmocka_unit_test(test_errors_have_a_place),
+      cmocka_unit_test(test_shapes_that_do_not_fit),
       cmocka_unit_test(test_long_path),
       cmocka_unit_test(test_create_misuse),
       cmocka_unit_test(test_run_misuse),    cmocka_unit_test(test_many_sizes),
