@@ -98,6 +98,10 @@ static bool apply_input(tool_options *options, const char *value) {
   return add_pair(&options->inputs, value);
 }
 
+static bool apply_expect(tool_options *options, const char *value) {
+  return add_pair(&options->expected, value);
+}
+
 static bool apply_shape(tool_options *options, const char *value) {
   return add_pair(&options->shapes, value);
 }
@@ -199,6 +203,10 @@ static bool apply_relative(tool_options *options, const char *value) {
   return parse_number(value, 0, 1e30, &options->relative);
 }
 
+static bool apply_of_peak(tool_options *options, const char *value) {
+  return parse_number(value, 0, 1e30, &options->of_peak);
+}
+
 static bool apply_max_memory(tool_options *options, const char *value) {
   double mebibytes;
   if (!parse_number(value, 1, 1e9, &mebibytes))
@@ -277,6 +285,10 @@ static const struct {
      "absolute tolerance, at least 0 (default 1e-4)"},
     {"rtol", "R", 0, apply_relative,
      "relative tolerance, at least 0 (default 1e-4)"},
+    {"ptol", "P", 0, apply_of_peak,
+     "tolerance as a part of the output's largest magnitude (default 0)"},
+    {"expect", "NAME=FILE.npy", 0, apply_expect,
+     "an output of MODEL_A as stored, by name or position; once per output"},
     {"max-memory", "MIB", 0, apply_max_memory,
      "refuse to take more memory than this, at least 1 (default 16384)"},
 };

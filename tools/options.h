@@ -39,13 +39,14 @@ typedef struct tool_options {
   bool steps;   /* run: once per step of the inputs */
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */
+  option_pairs expected; /* --expect NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
   option_pairs constants; /* --constants FILE.ptd */
   const char *output, *output_dir, *op, *method;
   const char *external_constants; /* compile: a .ptd to write */
   picture_range range;
   double seconds;   /* bench: time to spend per candidate */
-  double absolute, relative; /* check: tolerances */
+  double absolute, relative, of_peak; /* check: tolerances */
   /* What is left after the options. */
   char **arguments;
   int argument_count;

@@ -129,6 +129,7 @@ cmp -s "$work/doubled.png" "$work/again.png" || fail "threads change pixels"
 expect 0 "output folder" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" --output-dir "$work/outputs"
 [ -s "$work/outputs/doubled.npy" ] || fail "no doubled.npy"
+said err "-> $work/outputs/doubled.npy"
 expect 0 "json" "$polyphase" run "$model" --json \
   "$source/examples/upscale/sample.png"
 said out '"name": "doubled"'
@@ -153,6 +154,8 @@ expect 3 "unwritable" "$polyphase" run "$model" \
 expect 0 "steps" "$polyphase" run "$model" --steps \
   -i "picture=$work/outputs/doubled.npy" \
   -i "picture=$work/outputs/doubled.npy" --output-dir "$work/steps"
+expect 0 "a picture twice as large" "$polyphase" run "$model" \
+  -i "picture=$work/outputs/doubled.npy" --output-dir "$work/steps1"
 expect 0 "stacked steps" "$polyphase" run "$model" --steps --json \
   -i "picture=$work/steps/doubled.npy"
 said out '"shape": [2, 1, 3,'
@@ -168,6 +171,10 @@ programs=$source/../shared/pte/real
 if [ -d "$programs" ]; then
   expect 0 "a bundle's own cases" "$polyphase" check "$programs/bundled.bpte"
   said out "forward, case 1, output0       480          0"
+  expect 0 "stored outputs" "$polyphase" check "$programs/ct2d_k4s2p1.pte" \
+    -i "0=$programs/ct2d_k4s2p1.in0.npy" \
+    --expect "0=$programs/ct2d_k4s2p1.out0.npy"
+  said out "the outputs agree"
   expect 0 "a program agrees with itself" "$polyphase" check \
     "$programs/q8_ct_pc.pte"
   expect 0 "a method" "$polyphase" run "$programs/multi_method.pte" \
@@ -185,6 +192,23 @@ said out "the outputs agree"
 expect 0 "a model agrees with the reference" "$polyphase" check "$model" \
   --polyphase always
 said out "the outputs agree"
+expect 0 "a stored output" "$polyphase" check "$model" \
+  -i "picture=$work/steps/../outputs/doubled.npy" \
+  --expect "doubled=$work/steps1/doubled.npy" --json
+said out '"largest_difference": 0, "relative_to_peak": 0'
+said out '"same": true'
+expect 1 "another stored output" "$polyphase" check "$model" \
+  --shape 0=1x3x12x16 --expect "0=$work/outputs/doubled.npy"
+said out "the outputs differ"
+expect 2 "an unknown output" "$polyphase" check "$model" \
+  --expect "some=$work/outputs/doubled.npy"
+said err 'the model has no such output; it has "doubled"'
+expect 1 "no tolerance" "$polyphase" check "$model" --shape 0=1x3x9x9 \
+  --atol 0 --rtol 0 --json
+said out '"same": false'
+expect 0 "a tolerance of the peak" "$polyphase" check "$model" \
+  --shape 0=1x3x9x9 --atol 0 --rtol 0 --ptol 1e-5 --json
+said out '"same": true'
 expect 0 "input by position" "$polyphase" check "$model" "$model" --json \
   --shape 0=1x3x5x7
 said out '"same": true'
