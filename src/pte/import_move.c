@@ -176,8 +176,9 @@ pph_status pph_pte_import_row(pph_pte_call *call, pph_node_kind kind) {
   pph_node *node;
   PPH_TRY(pph_pte_arg_tensor(call, 1, &inputs[0]));
   PPH_TRY(pph_pte_arg_int(call, 2, &index));
-  const pph_node *before =
-      *to == PPH_NO_VALUE ? NULL : pph_graph_value(import->graph, *to)->producer;
+  const pph_node *before = NULL;
+  if (*to != PPH_NO_VALUE)
+    before = pph_graph_value(import->graph, *to)->producer;
   int64_t rows = before && before->kind == PPH_NODE_UNSQUEEZE ? 1
                  : before && before->kind == kind ? before->input_count
                                                   : 0;
