@@ -118,22 +118,6 @@ typedef struct row_piece {
   int64_t phase, phases, q, count, u, taps;
 } row_piece;
 
-static void swap(size_t *a, size_t *b) {
-  size_t c = *a;
-  *a = *b;
-  *b = c;
-}
-
-/* Few pixels in many lines are many in few: the kernel computes several at once
-   and loads their weights once. */
-static void turn(pph_channelwise_strip *strip) {
-  if (strip->count * 2 > strip->lines)
-    return;
-  swap(&strip->count, &strip->lines);
-  swap(&strip->pixel_step, &strip->line_step);
-  swap(&strip->output_step, &strip->output_line);
-}
-
 static void run_strip(const run_job *job, const output_row *row,
                       row_piece piece) {
   const pph_channelwise_plan *plan = job->plan;
@@ -163,7 +147,6 @@ static void run_strip(const run_job *job, const output_row *row,
   strip.output = row->output + at;
   epilogue.residual = row->residual ? row->residual + at : NULL;
   strip.epilogue = &epilogue;
-  turn(&strip);
   ((pph_channelwise_kernel)plan->kernel->run)(&strip);
 }
 
