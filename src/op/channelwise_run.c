@@ -7,17 +7,19 @@
    and writes for one row in level 2; rows of together BATCH_FLOATS are computed
    in one call. Outputs that level 1 does not keep are fetched before they are
    stored, since a core waits for few lines at once: those of the next block of
-   channels, or AHEAD floats on where the last level has them and a pixel's few
-   channels would follow too soon. The last level, of which others have their
-   share, keeps SHARE_BYTES; larger outputs go past the caches where a vector
-   is a line (half lines take three times as long). */
+   channels (more than FEW_TAPS give them time to come), or AHEAD floats on
+   where the last level has them and a pixel's few channels would follow too
+   soon. The last level, of which others have their share, keeps SHARE_BYTES;
+   larger outputs go past the caches where a vector is a line (half lines take
+   three times as long). */
 enum {
   WEIGHT_FLOATS = 4 * 1024,
   ROW_FLOATS = 64 * 1024,
   SHARE_BYTES = 48 * 1024 * 1024,
-  BATCH_FLOATS = 32 * 1024,
+  BATCH_FLOATS = 48 * 1024,
   AHEAD = 1024,
   FEW_CHANNELS = 128,
+  FEW_TAPS = 4,
   LINE_FLOATS = 16,
   PIECE_FLOATS = 16 * 1024 /* less is not worth another thread */
 };
@@ -96,7 +98,9 @@ static cut make_cut(const pph_conv_spec *spec,
   int64_t pixels = width->output_step * height->output_step +
                    width->input_step * height->input_step;
   int64_t line = c.blocks * plan->kernel->lanes * c.columns * pixels;
-  c.lines = pph_max_i64(1, BATCH_FLOATS / line);
+  int64_t batches;
+  split(c.rows, pph_ceil_div(c.rows * line, BATCH_FLOATS), 1, &c.lines,
+        &batches);
   return c;
 }
 
@@ -345,10 +349,14 @@ static void choose_stores(run_job *job) {
   job->stream = job->plan->kernel->lanes == LINE_FLOATS && !job->plan->picks &&
                 bytes > (double)share && p->out_channels % LINE_FLOATS == 0 &&
                 place % (LINE_FLOATS * sizeof(float)) == 0;
+  const pph_axis_view *height = &job->plan->axes[PPH_HEIGHT];
+  const pph_axis_view *width = &job->plan->axes[PPH_WIDTH];
+  int64_t taps = height->axis.kernel * width->axis.kernel /
+                 (height->output_step * width->output_step);
   double level2 = (double)pph_cpu_cache2();
   if (bytes > level2 / 2 && p->out_channels <= FEW_CHANNELS)
     job->ahead = AHEAD;
-  else if (bytes > level2 / 8)
+  else if (bytes > level2 / 8 && taps <= FEW_TAPS)
     job->ahead = LINE_FLOATS;
 }
 
