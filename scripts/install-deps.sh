@@ -9,7 +9,7 @@ set -eu
 
 packages='build-essential cmake ninja-build pkg-config
   libxnnpack-dev libpthreadpool-dev libcpuinfo-dev
-  protobuf-c-compiler libprotobuf-c-dev
+  protobuf-c-compiler libprotobuf-c-dev libmd-dev
   libpng-dev libjpeg62-turbo-dev libsndfile1-dev
   libcmocka-dev'
 bench_packages='python3 python3-venv libdnnl-dev'

@@ -26,11 +26,12 @@ arm_apt() {
     -o APT::Sandbox::User="$(id -un)" -o Dir::State="$build/apt/state" \
     -o Dir::State::status="$build/apt/status" -o Dir::Cache="$build/apt" "$@"
 }
+libraries=$("$source/scripts/install-deps.sh" --libraries)
 fetch() {
   mkdir -p "$build/apt/state/lists/partial" "$build/apt/archives/partial"
   : >"$build/apt/status"
   arm_apt update && arm_apt install -y --download-only \
-    --no-install-recommends $("$source/scripts/install-deps.sh" --libraries)
+    --no-install-recommends $libraries
 }
 unpack() {
   rm -rf "$root.new"
@@ -38,10 +39,12 @@ unpack() {
   for package in "$build"/apt/archives/*.deb; do
     dpkg-deb -x "$package" "$root.new" || return
   done
+  echo "$libraries" >"$root.new/libraries"
+  rm -rf "$root"
   mv "$root.new" "$root"
   rm -rf "$build/apt"
 }
-if [ ! -d "$root" ]; then
+if [ "$(cat "$root/libraries" 2>/dev/null)" != "$libraries" ]; then
   fetch >&2 || skip "no arm64 packages of the libraries"
   unpack
 fi

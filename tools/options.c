@@ -124,6 +124,11 @@ static bool apply_output_dir(tool_options *options, const char *value) {
   return value[0] != 0;
 }
 
+static bool apply_external(tool_options *options, const char *value) {
+  options->external_constants = value;
+  return value[0] != 0;
+}
+
 static bool apply_op(tool_options *options, const char *value) {
   options->op = value;
   return true;
@@ -247,6 +252,8 @@ static const struct {
      "constants that a .pte keeps in another file; may be repeated"},
     {"method", "NAME", 0, apply_method,
      "which method of a .pte (default: forward, or the only one)"},
+    {"external-constants", "FILE.ptd", 0, apply_external,
+     "where to write filters and biases, instead of into the program"},
     {"output-dir", "DIR", 0, apply_output_dir,
      "a folder, made if need be, that gets OUTPUTNAME.npy of every output"},
     {"scale", "S", 0, apply_scale,

@@ -42,6 +42,7 @@ typedef struct tool_options {
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
   option_pairs constants; /* --constants FILE.ptd */
   const char *output, *output_dir, *op, *method;
+  const char *external_constants; /* compile: a .ptd to write */
   picture_range range;
   double seconds;   /* bench: time to spend per candidate */
   double absolute, relative; /* check: tolerances */
@@ -82,5 +83,6 @@ int cmd_run(const tool_options *options);
 int cmd_check(const tool_options *options);
 int cmd_info(const tool_options *options);
 int cmd_bench(const tool_options *options);
+int cmd_compile(const tool_options *options);
 
 #endif

@@ -31,6 +31,12 @@ static const tool_command commands[] = {
      "Measures the time per node of a model, or every algorithm that runs\n"
      "one operator, each verified before it is timed and all interleaved.",
      SESSION_OPTIONS " input shape op compare seconds ", 0, 1, cmd_bench},
+    {"compile", "MODEL.onnx -o MODEL.pte [--shape NAME=1x3x64x64]...",
+     "Writes a program for ExecuTorch: one delegate for its XNNPACK backend,\n"
+     "with transposed convolutions as phases where that is faster. Shapes are\n"
+     "those of the file or of --shape. Exit 4 names nodes that have no form.",
+     " output external-constants shape polyphase max-memory constants ", 1, 1,
+     cmd_compile},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -38,7 +44,7 @@ static void print_overview(FILE *file) {
   fprintf(file, "usage: polyphase COMMAND ...\n\n"
                 "Runs neural nets that upsample fast on CPUs.\n\ncommands:\n");
   for (int i = 0; i < COMMANDS; i++)
-    fprintf(file, "  %-6s %s\n", commands[i].name, commands[i].arguments);
+    fprintf(file, "  %-7s %s\n", commands[i].name, commands[i].arguments);
   fprintf(file,
           "\npolyphase COMMAND --help tells more; polyphase --version.\n"
           "Exit: 0 done, 1 the answer is no, 2 bad usage, 3 bad model or "

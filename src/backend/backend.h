@@ -6,7 +6,7 @@
 
 #include <pthreadpool.h>
 
-#include "graph/graph.h"
+#include "graph/layout.h"
 #include "polyphase/operator.h"
 
 /* What steps of one session share. */
@@ -67,11 +67,5 @@ extern const pph_backend pph_backend_xnnpack;
 extern const pph_backend pph_backend_reference;
 const pph_backend *const *pph_backend_list(size_t *count);
 const pph_backend *pph_backend_find(const char *name);
-
-/* Physical dimensions of a value in its layout: channels last moves axis 1 to
-   the end for rank >= 3. */
-void pph_layout_physical(const pph_value *value, pph_shape *physical);
-/* physical axis -> logical axis for that value */
-void pph_layout_order(const pph_value *value, int32_t *logical_axis);
 
 #endif

@@ -76,6 +76,19 @@ expect 0 "info of a bundle" "$polyphase" info "$seeds/bundle.bpte" --json
 said out '"tests": [1]'
 expect 0 "info of constants" "$polyphase" info "$seeds/constants.ptd"
 said out "named data scale, segment 0, 16 bytes"
+expect 0 "compile --help" "$polyphase" compile --help
+said out "usage: polyphase compile"
+expect 2 "compile without -o" "$polyphase" compile "$model"
+said err "says where to write"
+expect 0 "compile" "$polyphase" compile "$model" -o "$work/whole.pte" \
+  --shape 0=1x3x12x16
+expect 0 "compile with constants beside" "$polyphase" compile "$model" \
+  -o "$work/split.pte" --external-constants "$work/split.ptd" \
+  --shape 0=1x3x12x16
+expect 0 "a compiled model computes the same" "$polyphase" check "$model" \
+  "$work/whole.pte" --shape 0=1x3x12x16
+expect 0 "constants beside are the same" "$polyphase" check \
+  "$work/whole.pte" "$work/split.pte" --constants "$work/split.ptd"
 expect 4 "run of a delegate" "$polyphase" run "$seeds/program.pte"
 said err "delegate OneBackend"
 expect 0 "info" "$polyphase" info "$model"

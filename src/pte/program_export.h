@@ -1,0 +1,23 @@
+/* From a graph to an ExecuTorch program of one XNNPACK delegate. */
+#ifndef PPH_PTE_PROGRAM_EXPORT_H
+#define PPH_PTE_PROGRAM_EXPORT_H
+
+#include "graph/graph.h"
+#include "pte/xnn_payload.h"
+
+/* Blocks of the graph's heap. */
+typedef struct pph_pte_files {
+  void *program;
+  size_t program_bytes;
+  void *constants; /* NULL unless asked for */
+  size_t constant_bytes;
+} pph_pte_files;
+
+/* `graph`: shapes known, layouts chosen, all f32. `external` puts filters and
+   biases into a .ptd. PPH_UNSUPPORTED names the nodes without a form. */
+PPH_NODISCARD pph_status pph_pte_export(pph_graph *graph, bool external,
+                                        pph_pte_files *files,
+                                        pph_error *error);
+void pph_pte_files_clear(pph_pte_files *files, pph_heap *heap);
+
+#endif

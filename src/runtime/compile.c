@@ -1,0 +1,51 @@
+#include "runtime/compile.h"
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "runtime/loaded_model.h"
+
+static pph_status set_shapes(pph_graph *graph, const pph_shape *shapes,
+                             pph_error *error) {
+  char text[128];
+  for (uint32_t i = 0; i < graph->input_count; i++) {
+    pph_value *value = pph_graph_value(graph, graph->inputs[i]);
+    if (!pph_shape_known(&shapes[i]))
+      return pph_fail(error, PPH_INVALID_ARGUMENT, value->name,
+                      "has the shape %s; a program is compiled for shapes "
+                      "that are known",
+                      pph_shape_text(&shapes[i], text, sizeof text));
+    if (!pph_shape_fits(&shapes[i], value->type, graph->tensor_limit))
+      return pph_fail(error, PPH_LIMIT_EXCEEDED, value->name,
+                      "the input is larger than the limit of %llu bytes",
+                      (unsigned long long)graph->tensor_limit);
+    value->shape = shapes[i];
+    value->has_rank = true;
+  }
+  return PPH_OK;
+}
+
+static pph_status compile(pph_graph *graph, const pph_shape *shapes,
+                          const pph_pass_options *options, bool external,
+                          pph_pte_files *files, pph_error *error) {
+  PPH_TRY(set_shapes(graph, shapes, error));
+  PPH_TRY(pph_pipeline_run(graph, options, error));
+  return pph_pte_export(graph, external, files, error);
+}
+
+pph_status pph_model_compile(const pph_model *model, const pph_shape *shapes,
+                             pph_lowering lowering, bool external,
+                             pph_heap *heap, pph_pte_files *files,
+                             pph_error *error) {
+  pph_graph graph;
+  pph_pass_options options;
+  *files = (pph_pte_files){.program = NULL};
+  pph_pass_options_init(&options);
+  options.polyphase = lowering == PPH_LOWERING_ALWAYS  ? PPH_POLYPHASE_ALWAYS
+                      : lowering == PPH_LOWERING_NEVER ? PPH_POLYPHASE_NEVER
+                                                       : PPH_POLYPHASE_AUTO;
+  PPH_TRY(pph_graph_copy(&graph, &model->graph, heap, error));
+  pph_status status =
+      compile(&graph, shapes, &options, external, files, error);
+  pph_graph_clear(&graph);
+  return status;
+}

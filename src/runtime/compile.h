@@ -1,0 +1,20 @@
+/* From a model to a program for another runtime. */
+#ifndef PPH_RUNTIME_COMPILE_H
+#define PPH_RUNTIME_COMPILE_H
+
+#include "polyphase/model.h"
+#include "polyphase/session.h"
+#include "pte/program_export.h"
+
+/* An ExecuTorch program that takes inputs of exactly these shapes (`shapes` has
+   one per input of the model): the passes run for XNNPACK, transposed
+   convolutions become phases as `lowering` says. `external` puts filters and
+   biases into files->constants. Blocks of `heap` (pph_pte_files_clear). */
+PPH_NODISCARD pph_status pph_model_compile(const pph_model *model,
+                                           const pph_shape *shapes,
+                                           pph_lowering lowering,
+                                           bool external, pph_heap *heap,
+                                           pph_pte_files *files,
+                                           pph_error *error);
+
+#endif

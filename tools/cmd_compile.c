@@ -1,0 +1,83 @@
+/* polyphase compile: a model to an ExecuTorch program. */
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/fail.h"
+#include "model_inputs.h"
+#include "output_file.h"
+#include "runtime/compile.h"
+
+static pph_status write_file(const char *path, const void *bytes,
+                             size_t length, pph_error *error) {
+  output_file output;
+  PPH_TRY(output_file_open(path, &output, error));
+  pph_status status = PPH_OK;
+  if (fwrite(bytes, 1, length, output.file) != length)
+    status = pph_fail(error, PPH_IO_FAILED, path, "cannot be written");
+  return output_file_close(&output, status, error);
+}
+
+/* What --shape says, else what the model declares, which must be known. */
+static pph_status find_shapes(const tool_options *options,
+                              const pph_model *model, pph_shape *shapes,
+                              pph_error *error) {
+  model_inputs inputs = {0};
+  pph_status status = model_inputs_load(options, model, &inputs, error);
+  if (status == PPH_OK)
+    status = model_inputs_fill(options, model, &inputs, error);
+  for (uint32_t i = 0; status == PPH_OK && i < inputs.count; i++)
+    shapes[i] = inputs.tensors[i].shape;
+  model_inputs_clear(&inputs);
+  for (uint32_t i = 0; status == PPH_OK && i < pph_model_input_count(model);
+       i++) {
+    pph_value_info info = pph_model_input(model, i);
+    const char *rest;
+    bool said = false;
+    for (uint32_t k = 0; k < options->shapes.count; k++)
+      said |= model_inputs_find(model, options->shapes.texts[k], &rest) == i;
+    if (!said && !pph_shape_known(&info.shape))
+      status = pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
+                        "its shape is not known: give --shape");
+  }
+  return status;
+}
+
+static pph_status compile(const tool_options *options, const pph_model *model,
+                          pph_heap *heap, pph_pte_files *files,
+                          pph_error *error) {
+  uint32_t count = pph_model_input_count(model);
+  pph_shape *shapes = pph_heap_allocate_zeroed(heap, count, sizeof *shapes);
+  if (!shapes)
+    return pph_fail_memory(error);
+  pph_status status = find_shapes(options, model, shapes, error);
+  if (status == PPH_OK)
+    status = pph_model_compile(model, shapes, options->session.lowering,
+                               options->external_constants != NULL, heap,
+                               files, error);
+  pph_heap_release(heap, shapes);
+  if (status == PPH_OK && files->constants)
+    status = write_file(options->external_constants, files->constants,
+                        files->constant_bytes, error);
+  return status == PPH_OK ? write_file(options->output, files->program,
+                                       files->program_bytes, error)
+                          : status;
+}
+
+int cmd_compile(const tool_options *options) {
+  pph_error error = {0};
+  pph_model *model;
+  pph_heap heap;
+  pph_pte_files files = {0};
+  if (!options->output) {
+    pph_fail(&error, PPH_INVALID_ARGUMENT, "compile",
+             "-o FILE.pte says where to write");
+    return tool_fail(&error);
+  }
+  if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
+    return tool_fail_model(options->arguments[0], &error);
+  pph_heap_init(&heap, NULL, options->limits.heap_bytes);
+  pph_status status = compile(options, model, &heap, &files, &error);
+  pph_pte_files_clear(&files, &heap);
+  pph_model_destroy(model);
+  return status == PPH_OK ? EXIT_DONE : tool_fail(&error);
+}
