@@ -107,7 +107,7 @@ static pph_status add_floor_division(const pph_pte_call *call, pph_id *inputs) {
 }
 
 pph_status pph_pte_import_number(pph_pte_call *call, pph_node_kind kind) {
-  int64_t a, b, result;
+  int64_t a = 0, b = 0, result = 0;
   pph_id inputs[2];
   pph_node *node;
   if (pph_pte_find_number(call->import, call->args[0], &a) &&

@@ -39,8 +39,8 @@ static pph_status read_channels(const pph_pte_call *call, uint32_t arg,
 static pph_status read_parameters(const pph_pte_call *call, bool per_channel,
                                   parameters *p) {
   uint32_t rank = pph_pte_arg_rank(call, 0);
-  int64_t axis;
-  float number;
+  int64_t axis = 0;
+  float number = 0;
   if (per_channel) {
     PPH_TRY(pph_pte_arg_int(call, 3, &axis));
     PPH_TRY(pph_pte_find_axis(call, rank, &axis));
@@ -77,7 +77,7 @@ static pph_status find_result(pph_pte_call *call, pph_dtype *type) {
 pph_status pph_pte_import_quantize(pph_pte_call *call, pph_node_kind kind) {
   parameters p;
   pph_id x, clip[3];
-  pph_dtype type;
+  pph_dtype type = PPH_DTYPE_NONE;
   pph_node *node;
   PPH_TRY(find_result(call, &type));
   PPH_TRY(pph_pte_arg_tensor(call, 0, &x));
@@ -99,7 +99,7 @@ pph_status pph_pte_import_quantize(pph_pte_call *call, pph_node_kind kind) {
 pph_status pph_pte_import_dequantize(pph_pte_call *call, pph_node_kind kind) {
   parameters p;
   pph_id x;
-  pph_dtype type;
+  pph_dtype type = PPH_DTYPE_NONE;
   PPH_TRY(find_result(call, &type));
   PPH_TRY(pph_pte_arg_tensor(call, 0, &x));
   PPH_TRY(read_parameters(call, kind == PPH_NODE_MUL, &p));
