@@ -360,9 +360,8 @@ static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
   if (weights > (double)pph_cpu_cache2())
     us = pph_cost_overlap(
         us, 1.15 * pph_cost_memory(weights * blocks / groups, weights));
-  double inputs = pph_gather_is_direct(spec, plan, part)
-                      ? 0
-                      : 4 * blocks * pph_gather_copy_floats(part);
+  double inputs = 4 * blocks * pph_gather_copy_floats(part) *
+                  pph_gather_copied(spec, plan, part);
   double outputs = 4 * pixels * columns;
   us += pph_cost_memory(inputs + outputs, inputs + outputs);
   us += pph_cost_flops(spec->cpu, inputs * (spec->input_channels_first ? 4

@@ -1,7 +1,7 @@
 /* gather: direct convolution by the GEMM kernel, which reads its rows from the
-   input itself, or where that has pads from a copy of a block's inputs that
-   has zeros there. The depth is (tap, channel); the columns are (phase x,
-   output channel), so that storing a tile interleaves the phases. */
+   input itself; tiles at the edge, from a copy of what they read, which has
+   zeros for pads. The depth is (tap, channel); the columns are (phase x, output
+   channel), so that storing a tile interleaves the phases. */
 #ifndef PPH_OP_GATHER_H
 #define PPH_OP_GATHER_H
 
@@ -37,7 +37,7 @@ typedef struct pph_gather_part {
   size_t packed_each; /* floats of one (group, phase pair) */
   uint32_t rows;   /* of a tile, at most: neighbours in a row of pixels */
   size_t segments; /* tiles of one row of pixels */
-  size_t tiles;    /* of a group */
+  int64_t segment_rows, longer; /* of each, and how many have one more */
   size_t block_segments; /* tiles of one row of a block */
   pph_gather_window windows[PPH_PROBLEM_AXES]; /* of a block */
   size_t counts[PPH_PROBLEM_AXES];             /* blocks of an image */
@@ -80,14 +80,23 @@ typedef struct pph_gather_job {
   size_t thread_bytes;
 } pph_gather_job;
 
+/* Where a block's tiles find their inputs. */
+typedef struct pph_gather_source {
+  const pph_gather_reads *reads;
+  const float *base;
+  int64_t at; /* tap 0 of the block's first position, which may lie outside */
+  int64_t line; /* floats between positions of neighbouring rows */
+} pph_gather_source;
+
 /* Outputs [first, first + count) of every axis, and their inputs. */
 typedef struct pph_gather_block {
   size_t group;
   int64_t n, first[PPH_PROBLEM_AXES], count[PPH_PROBLEM_AXES];
   size_t segment, segments; /* tiles along the width, counted in the image */
-  const pph_gather_reads *reads;
-  const float *inputs; /* tap 0 of the first position */
-  size_t line;         /* floats between positions of neighbouring rows */
+  /* Tiles that read no pads: these rows and segments, counted in the image. */
+  int64_t inner_rows[2];
+  size_t inner_segments[2];
+  pph_gather_source copied, direct; /* the others', and theirs */
 } pph_gather_block;
 
 /* Columns rounded up to whole vectors, as panels B are. */
@@ -107,13 +116,12 @@ static inline size_t pph_gather_pairs(const pph_gather_part *part) {
   return (size_t)(part->runs[PPH_DEPTH].count * part->runs[PPH_HEIGHT].count);
 }
 
-/* Where tile `segment` of a row of `length` pixels begins: all have part->rows
-   of them or one less. */
+/* Where tile `segment` of a row of pixels begins: all have part->rows of them
+   or one less. */
 static inline int64_t pph_gather_tile_first(const pph_gather_part *part,
-                                            int64_t length, size_t segment) {
-  int64_t segments = (int64_t)part->segments, index = (int64_t)segment;
-  int64_t longer = length % segments;
-  return index * (length / segments) + (index < longer ? index : longer);
+                                            size_t segment) {
+  int64_t index = (int64_t)segment;
+  return index * part->segment_rows + pph_min_i64(index, part->longer);
 }
 
 /* Runs of taps that one pph_gather_reads lists. */
@@ -133,12 +141,11 @@ double pph_gather_copy_floats(const pph_gather_part *part);
 void pph_gather_list_starts(const pph_conv_spec *spec, pph_gather_plan *plan,
                             const pph_gather_part *part);
 
-/* Whether no block copies its inputs. */
-bool pph_gather_is_direct(const pph_conv_spec *spec,
-                          const pph_gather_plan *plan,
-                          const pph_gather_part *part);
+/* How many of the part's tiles read a copy, of 1. */
+double pph_gather_copied(const pph_conv_spec *spec, const pph_gather_plan *plan,
+                         const pph_gather_part *part);
 
-/* Sets what the block reads: the inputs, or a copy in `room`. */
+/* Sets what the block reads: inputs, and their copy in `room`. */
 void pph_gather_find_inputs(const pph_gather_job *job,
                             const pph_gather_part *part,
                             pph_gather_block *block, float *room);

@@ -134,9 +134,8 @@ void pph_gather_shape(const pph_conv_spec *spec, const pph_gather_plan *plan,
     if (most == 1 || set_block(plan, part, 1, 1) <= MAX_FLOATS)
       break;
   }
-  part->tiles = (size_t)(p->batch * plan->axes[PPH_DEPTH].length *
-                         plan->axes[PPH_HEIGHT].length) *
-                part->segments;
+  part->segment_rows = (int64_t)(length / part->segments);
+  part->longer = (int64_t)(length % part->segments);
   double weights = (double)part->depth * (double)part->columns *
                    (double)pph_gather_pairs(part);
   choose_block(plan, part, weights > MANY_WEIGHTS ? MANY_FLOATS : FEW_FLOATS);
@@ -252,28 +251,31 @@ static void copy_run(const pph_gather_job *job, const input_line *line,
          (size_t)(count - end) * pixel * sizeof(float));
 }
 
-/* Elements of a window that a block needs, which may be cut off. */
+/* Elements of a window that so many positions need. */
 static int64_t count_elements(const pph_gather_window *window,
                               const pph_phase_run *run, int64_t positions) {
   return (positions - 1) * window->q_step + (run->taps - 1) * window->u_step +
          1;
 }
 
+/* Copies what positions [begin, end) of the block read of a line. */
 static void copy_line(const pph_gather_job *job, const pph_gather_part *part,
                       const pph_gather_block *block, const input_line *line,
-                      float *target) {
+                      int64_t begin, int64_t end, float *target) {
   const pph_gather_window *window = &part->windows[PPH_WIDTH];
   const pph_phase_run *run = &part->runs[PPH_WIDTH];
   int64_t step = job->plan->axes[PPH_WIDTH].input_step;
-  int64_t count = block->count[PPH_WIDTH];
-  int64_t x = block->first[PPH_WIDTH] * step - run->pad_begin;
+  int64_t x = (block->first[PPH_WIDTH] + begin) * step - run->pad_begin;
+  if (begin >= end)
+    return;
+  target += (size_t)(begin * window->q_step) * part->pixel;
   if (window->joined) {
-    copy_run(job, line, x, 1, count_elements(window, run, count), part->pixel,
-             target);
+    copy_run(job, line, x, 1, count_elements(window, run, end - begin),
+             part->pixel, target);
     return;
   }
   for (int64_t u = 0; u < run->taps; u++)
-    copy_run(job, line, x + u * run->tap_step, step, count, part->pixel,
+    copy_run(job, line, x + u * run->tap_step, step, end - begin, part->pixel,
              target + (size_t)(u * window->u_step) * part->pixel);
 }
 
@@ -292,18 +294,37 @@ static int64_t find_element(const pph_gather_job *job,
          element / window->u_step * run->tap_step;
 }
 
+/* Whether rows of outputs outside of the block's inner ones read an element. */
+static bool is_edge(const pph_gather_part *part, const pph_gather_block *block,
+                    int64_t element) {
+  const pph_gather_window *window = &part->windows[PPH_HEIGHT];
+  int64_t reach = (part->runs[PPH_HEIGHT].taps - 1) * window->u_step;
+  int64_t begin = block->inner_rows[0] - block->first[PPH_HEIGHT];
+  int64_t end = block->inner_rows[1] - block->first[PPH_HEIGHT];
+  if (!window->joined) {
+    int64_t position = element % window->u_step;
+    return position < begin || position >= end;
+  }
+  return (begin > 0 && element <= (begin - 1) * window->q_step + reach) ||
+         (end < block->count[PPH_HEIGHT] && element >= end * window->q_step);
+}
+
+/* What tiles that are not inner ones read. */
 static void copy_block(const pph_gather_job *job, const pph_gather_part *part,
                        const pph_gather_block *block, float *room) {
   const pph_axis *axes = job->spec->problem.axes;
   const pph_gather_window *windows = part->windows;
   size_t line_floats = (size_t)windows[PPH_WIDTH].size * part->pixel;
-  int64_t counts[2];
+  int64_t counts[2], first = block->first[PPH_WIDTH];
+  int64_t left = pph_gather_tile_first(part, block->inner_segments[0]) - first;
+  int64_t right = pph_gather_tile_first(part, block->inner_segments[1]) - first;
   for (int i = 0; i < 2; i++)
     counts[i] = count_elements(&windows[i], &part->runs[i], block->count[i]);
   for (int64_t d = 0; d < counts[0]; d++)
     for (int64_t h = 0; h < counts[1]; h++) {
       int64_t z = find_element(job, part, block, PPH_DEPTH, d);
       int64_t y = find_element(job, part, block, PPH_HEIGHT, h);
+      bool edge = is_edge(part, block, h);
       float *target =
           room + (size_t)(d * windows[PPH_HEIGHT].size + h) * line_floats;
       if (z < 0 || z >= axes[PPH_DEPTH].input || y < 0 ||
@@ -312,63 +333,104 @@ static void copy_block(const pph_gather_job *job, const pph_gather_part *part,
         continue;
       }
       input_line line = find_line(job, block, z, y);
-      copy_line(job, part, block, &line, target);
+      int64_t end = block->count[PPH_WIDTH];
+      copy_line(job, part, block, &line, 0, edge ? end : left, target);
+      copy_line(job, part, block, &line, edge ? end : right, end, target);
     }
 }
 
-/* Whether the kernel may read the inputs where they are: no pads, channels
-   together, and rows that do not share one place of the level-1 cache. */
-static bool is_direct(const pph_conv_spec *spec, const pph_gather_plan *plan,
-                      const pph_gather_part *part, const int64_t *begin,
-                      const int64_t *count) {
-  if (spec->input_channels_first || part->direct.row_step % 1024 == 0)
-    return false;
-  for (int i = 0; i < PPH_PROBLEM_AXES; i++) {
-    const pph_axis_view *view = &plan->axes[i];
-    const pph_phase_run *run = &part->runs[i];
-    int64_t first = begin[i] * view->input_step - run->pad_begin;
-    int64_t last = first + (count[i] - 1) * view->input_step +
-                   (run->taps - 1) * run->tap_step;
-    if (first < 0 || last >= view->axis.input)
-      return false;
-  }
-  return true;
+/* Whether the kernel may read inputs where they are: channels together, and
+   rows that do not share one place of the level-1 cache. */
+static bool is_readable(const pph_conv_spec *spec,
+                        const pph_gather_part *part) {
+  return part->depth && !spec->input_channels_first &&
+         part->direct.row_step % 1024;
 }
 
-bool pph_gather_is_direct(const pph_conv_spec *spec,
-                          const pph_gather_plan *plan,
-                          const pph_gather_part *part) {
-  const int64_t begin[PPH_PROBLEM_AXES] = {0};
-  int64_t count[PPH_PROBLEM_AXES];
-  for (int i = 0; i < PPH_PROBLEM_AXES; i++)
-    count[i] = plan->axes[i].length;
-  return is_direct(spec, plan, part, begin, count);
+/* The positions of an axis that read no pads. */
+static void find_inner(const pph_axis_view *view, const pph_phase_run *run,
+                       int64_t inner[2]) {
+  int64_t reach = (run->taps - 1) * run->tap_step - run->pad_begin;
+  int64_t begin = pph_ceil_div(run->pad_begin, view->input_step);
+  int64_t end = pph_ceil_div(view->axis.input - reach, view->input_step);
+  inner[0] = pph_min_i64(pph_max_i64(begin, 0), view->length);
+  inner[1] = pph_max_i64(pph_min_i64(end, view->length), inner[0]);
+}
+
+/* Of tiles [inner[0], inner[1]) those whose pixels read no pads. */
+static void find_inner_segments(const pph_gather_plan *plan,
+                                const pph_gather_part *part,
+                                size_t inner[2]) {
+  int64_t pixels[2];
+  find_inner(&plan->axes[PPH_WIDTH], &part->runs[PPH_WIDTH], pixels);
+  while (inner[0] < inner[1] &&
+         pph_gather_tile_first(part, inner[0]) < pixels[0])
+    inner[0]++;
+  while (inner[0] < inner[1] &&
+         pph_gather_tile_first(part, inner[1]) > pixels[1])
+    inner[1]--;
+}
+
+double pph_gather_copied(const pph_conv_spec *spec, const pph_gather_plan *plan,
+                         const pph_gather_part *part) {
+  size_t segments[2] = {0, part->segments};
+  if (!is_readable(spec, part))
+    return part->depth ? 1 : 0;
+  find_inner_segments(plan, part, segments);
+  double inner =
+      (double)(segments[1] - segments[0]) / (double)part->segments;
+  for (int i = 0; i < PPH_WIDTH; i++) {
+    int64_t rows[2];
+    find_inner(&plan->axes[i], &part->runs[i], rows);
+    inner *= (double)(rows[1] - rows[0]) / (double)plan->axes[i].length;
+  }
+  return 1 - inner;
+}
+
+/* Which of the block's tiles are inner ones; whether any is not. */
+static bool find_edges(const pph_gather_job *job, const pph_gather_part *part,
+                       pph_gather_block *block) {
+  const pph_axis_view *axes = job->plan->axes;
+  int64_t depths[2], first = block->first[PPH_HEIGHT];
+  int64_t end = first + block->count[PPH_HEIGHT], *rows = block->inner_rows;
+  size_t *segments = block->inner_segments;
+  segments[0] = block->segment;
+  segments[1] = block->segment + block->segments;
+  find_inner_segments(job->plan, part, segments);
+  find_inner(&axes[PPH_DEPTH], &part->runs[PPH_DEPTH], depths);
+  find_inner(&axes[PPH_HEIGHT], &part->runs[PPH_HEIGHT], rows);
+  rows[0] = pph_min_i64(pph_max_i64(rows[0], first), end);
+  rows[1] = pph_max_i64(pph_min_i64(rows[1], end), rows[0]);
+  if (!is_readable(job->spec, part) ||
+      block->first[PPH_DEPTH] < depths[0] ||
+      block->first[PPH_DEPTH] >= depths[1] || segments[0] == segments[1])
+    rows[1] = rows[0];
+  return rows[0] > first || rows[1] < end || segments[0] > block->segment ||
+         segments[1] < block->segment + block->segments;
 }
 
 void pph_gather_find_inputs(const pph_gather_job *job,
                             const pph_gather_part *part,
                             pph_gather_block *block, float *room) {
+  const pph_problem *p = &job->spec->problem;
   const pph_axis_view *axes = job->plan->axes;
-  block->inputs = room;
-  block->line = 0;
-  if (!part->depth) {
-    block->reads = &part->copied;
-  } else if (is_direct(job->spec, job->plan, part, block->first,
-                       block->count)) {
-    int64_t at[PPH_PROBLEM_AXES];
-    for (int i = 0; i < PPH_PROBLEM_AXES; i++)
-      at[i] = block->first[i] * axes[i].input_step - part->runs[i].pad_begin;
-    input_line line = find_line(job, block, at[0], at[1]);
-    block->reads = &part->direct;
-    block->inputs = line.first + (size_t)at[PPH_WIDTH] * line.pixel;
-    block->line = (size_t)(axes[PPH_HEIGHT].input_step *
-                           axes[PPH_WIDTH].axis.input) *
-                  line.pixel;
-  } else {
+  const pph_gather_window *windows = part->windows;
+  if (find_edges(job, part, block) && part->depth)
     copy_block(job, part, block, room);
-    block->reads = &part->copied;
-    block->line = (size_t)(part->windows[PPH_HEIGHT].q_step *
-                           part->windows[PPH_WIDTH].size) *
-                  part->pixel;
-  }
+  block->copied = (pph_gather_source){
+      .reads = &part->copied,
+      .base = room,
+      .line = windows[PPH_HEIGHT].q_step * windows[PPH_WIDTH].size *
+              (int64_t)part->pixel};
+  int64_t at = block->n;
+  for (int i = 0; i < PPH_PROBLEM_AXES; i++)
+    at = at * axes[i].axis.input + block->first[i] * axes[i].input_step -
+         part->runs[i].pad_begin;
+  block->direct = (pph_gather_source){
+      .reads = &part->direct,
+      .base = job->tensors->input,
+      .at = at * p->in_channels +
+            (int64_t)(block->group * job->plan->in_channels),
+      .line = axes[PPH_HEIGHT].input_step * axes[PPH_WIDTH].axis.input *
+              p->in_channels};
 }

@@ -4,8 +4,9 @@
 
 /* Neighbouring pixels of one row. */
 typedef struct gather_tile {
-  int64_t n, q[PPH_PROBLEM_AXES]; /* width: of the first pixel */
+  int64_t q; /* of the first pixel */
   uint32_t rows;
+  const pph_gather_reads *reads;
   const float *inputs;
 } gather_tile;
 
@@ -15,6 +16,8 @@ typedef struct gather_tile {
    phase pair. */
 typedef struct gather_panel {
   int64_t phase[PPH_PROBLEM_AXES]; /* width: of the first column */
+  int64_t line; /* of the row of tiles under way: its outputs' first pixel in an
+                   image; negative where there are none */
   size_t column, columns;          /* within (phase x, channel) */
   int64_t channel;                 /* of the first column, in the output */
   int64_t spread; /* phases x from the first column to the last */
@@ -25,10 +28,10 @@ typedef struct gather_panel {
 typedef struct gather_product {
   const pph_gather_job *job;
   const pph_gather_part *part;
+  int64_t n, depth; /* the image, and the outputs' depth */
+  int64_t plane;    /* pixels of an image of outputs */
   gather_tile tile;
   const gather_panel *panel;
-  int64_t out[2]; /* output depth and height */
-  const pph_gather_reads *reads;
   const float *ahead; /* what the tile is to fetch; NULL: nothing */
   size_t ahead_step;  /* floats of it per step of the depth */
   float *sums; /* room for one tile */
@@ -48,16 +51,13 @@ static pph_epilogue make_epilogue(const gather_product *product) {
    the output's row: an index, not yet a pointer. */
 static int64_t find_output(const gather_product *product, int64_t *x) {
   const pph_gather_job *job = product->job;
-  const pph_problem *p = &job->spec->problem;
-  const pph_axis *axes = p->axes;
   const pph_axis_view *view = &job->plan->axes[PPH_WIDTH];
-  *x = product->tile.q[PPH_WIDTH] * view->output_step +
-       product->panel->phase[PPH_WIDTH] - view->trim;
-  int64_t line = (product->tile.n * axes[0].output + product->out[0]) *
-                     axes[1].output +
-                 product->out[1];
-  return (line * axes[2].output + *x) * p->out_channels +
-         product->panel->channel;
+  const gather_panel *panel = product->panel;
+  *x = product->tile.q * view->output_step + panel->phase[PPH_WIDTH] -
+       view->trim;
+  return (product->n * product->plane + panel->line + *x) *
+             job->spec->problem.out_channels +
+         panel->channel;
 }
 
 /* Whether all rows and columns of the tile exist in the output. */
@@ -76,9 +76,9 @@ static void multiply(const gather_product *product, float *target,
       .columns = (uint32_t)product->panel->columns,
       .depth = product->part->depth,
       .a = product->tile.inputs,
-      .starts = plan->starts + product->reads->starts,
-      .row_step = product->reads->row_step,
-      .run = product->reads->run,
+      .starts = plan->starts + product->tile.reads->starts,
+      .row_step = product->tile.reads->row_step,
+      .run = product->tile.reads->run,
       .b = product->panel->weights,
       .c = target,
       .c_stride = stride,
@@ -140,10 +140,6 @@ static void store_planes(const gather_product *product) {
   const pph_problem *p = &job->spec->problem;
   const pph_axis_view *view = &job->plan->axes[PPH_WIDTH];
   size_t channels = job->plan->out_channels;
-  const pph_axis *axes = p->axes;
-  int64_t plane = axes[0].output * axes[1].output * axes[2].output;
-  int64_t line = (product->out[0] * axes[1].output + product->out[1]) *
-                 axes[2].output;
   multiply(product, product->sums, panel->columns, NULL);
   for (size_t done = 0; done < panel->columns;) {
     size_t column = panel->column + done, channel = column % channels;
@@ -151,14 +147,14 @@ static void store_planes(const gather_product *product) {
     count = count < panel->columns - done ? count : panel->columns - done;
     int64_t phase = product->part->runs[PPH_WIDTH].first +
                     (int64_t)(column / channels);
-    int64_t begin, end, q = product->tile.q[PPH_WIDTH];
+    int64_t begin, end, q = product->tile.q;
     pph_axis_view_range(view, phase, &begin, &end);
     begin = begin > q ? begin : q;
     end = end < q + product->tile.rows ? end : q + product->tile.rows;
     int64_t c = panel->channel + (int64_t)channel -
                 (int64_t)(panel->column % channels);
-    int64_t at = (product->tile.n * p->out_channels + c) * plane + line +
-                 begin * view->output_step + phase - view->trim;
+    int64_t at = (product->n * p->out_channels + c) * product->plane +
+                 panel->line + begin * view->output_step + phase - view->trim;
     pph_epilogue epilogue = make_epilogue(product);
     epilogue.bias = epilogue.bias ? epilogue.bias + done : NULL;
     epilogue.slopes = epilogue.slopes ? epilogue.slopes + done : NULL;
@@ -173,7 +169,7 @@ static void store_planes(const gather_product *product) {
           .sum_stride = panel->columns,
           .target = job->tensors->output + at,
           .target_stride = (size_t)view->output_step,
-          .plane = (size_t)plane,
+          .plane = (size_t)product->plane,
           .epilogue = &epilogue});
     done += count;
   }
@@ -202,86 +198,116 @@ static void run_product(gather_product *product) {
 
 /* Blocks */
 
-/* Whether the panel's depth and height phases exist at the tile. */
-static bool find_rows(gather_product *product) {
+/* Where the panel's outputs of a row of pixels lie, if they exist. */
+static void set_line(const gather_product *product, int64_t height,
+                     gather_panel *panel) {
+  const pph_axis_view *axes = product->job->plan->axes;
+  const int64_t q[2] = {product->depth, height};
+  panel->line = 0;
   for (int i = 0; i < 2; i++) {
-    const pph_axis_view *view = &product->job->plan->axes[i];
-    product->out[i] = product->tile.q[i] * view->output_step +
-                      product->panel->phase[i] - view->trim;
-    if (product->out[i] < 0 || product->out[i] >= view->axis.output)
-      return false;
+    int64_t length = axes[i].axis.output;
+    int64_t out = q[i] * axes[i].output_step + panel->phase[i] - axes[i].trim;
+    panel->line = panel->line * length + out;
+    if (out < 0 || out >= length) {
+      panel->line = -1;
+      return;
+    }
   }
-  return true;
+  panel->line *= axes[PPH_WIDTH].axis.output;
 }
 
 static void set_tile(gather_product *product, const pph_gather_block *block,
-                     size_t index) {
+                     int64_t height, size_t segment) {
   gather_tile *tile = &product->tile;
   const pph_gather_part *part = product->part;
-  int64_t length = product->job->plan->axes[PPH_WIDTH].length;
-  size_t h = index / block->segments;
-  size_t segment = block->segment + index % block->segments;
-  int64_t w = pph_gather_tile_first(part, length, segment);
-  tile->q[PPH_HEIGHT] = block->first[PPH_HEIGHT] + (int64_t)h;
-  tile->q[PPH_WIDTH] = w;
-  tile->rows =
-      (uint32_t)(pph_gather_tile_first(part, length, segment + 1) - w);
-  tile->inputs = block->inputs + h * block->line +
-                 (size_t)(w - block->first[PPH_WIDTH]) *
-                     block->reads->row_step;
+  bool inner = height >= block->inner_rows[0] &&
+               height < block->inner_rows[1] &&
+               segment >= block->inner_segments[0] &&
+               segment < block->inner_segments[1];
+  const pph_gather_source *from = inner ? &block->direct : &block->copied;
+  tile->q = pph_gather_tile_first(part, segment);
+  tile->rows = (uint32_t)(pph_gather_tile_first(part, segment + 1) - tile->q);
+  tile->reads = from->reads;
+  tile->inputs = from->base +
+                 (from->at + (height - block->first[PPH_HEIGHT]) * from->line +
+                  (tile->q - block->first[PPH_WIDTH]) *
+                      (int64_t)from->reads->row_step);
 }
 
-/* Shares `floats` from `first` on out over the steps of tiles; those in which a
-   tile fetches where its sums go are not for it. */
-static void share_fetch(gather_product *product, const float *first,
-                        size_t floats, size_t index, size_t shares) {
+/* What is fetched beside products: `floats` from `first` on, shared out over
+   the steps of `shares` tiles but those in which a tile fetches where its sums
+   go. */
+typedef struct gather_fetch {
+  const float *first; /* NULL: nothing */
+  size_t each, step;
+} gather_fetch;
+
+static gather_fetch share_fetch(const gather_product *product,
+                                const float *first, size_t floats,
+                                size_t shares) {
   size_t depth = product->part->depth;
-  size_t targets = product->job->plan->far ? product->tile.rows : 0;
-  product->ahead = NULL;
+  size_t targets = product->job->plan->far ? product->part->rows : 0;
   if (!first || depth <= targets)
-    return;
+    return (gather_fetch){NULL, 0, 0};
   size_t steps = depth - targets;
-  product->ahead_step = pph_divide_up(floats, steps * shares);
-  product->ahead = first + index * steps * product->ahead_step;
+  size_t step = pph_divide_up(floats, steps * shares);
+  return (gather_fetch){first, steps * step, step};
 }
 
-/* All tiles of a block times one panel, which fetch the next weights meanwhile
-   as these do not stay in cache. */
-static void run_panel(gather_product *product, const pph_gather_block *block) {
+/* The weights behind a panel's. */
+static gather_fetch fetch_weights(const gather_product *product,
+                                  const pph_gather_block *block,
+                                  const gather_panel *panel) {
   const pph_gather_plan *plan = product->job->plan;
   size_t tiles = (size_t)block->count[PPH_HEIGHT] * block->segments;
-  size_t floats = product->part->depth *
-                  pph_gather_round(plan, product->panel->columns);
-  const float *next = product->panel->weights + floats;
+  size_t floats =
+      product->part->depth * pph_gather_round(plan, panel->columns);
+  const float *next = panel->weights + floats;
   if (next >= plan->weights + plan->weight_floats)
     next = NULL;
-  for (size_t i = 0; i < tiles; i++) {
-    set_tile(product, block, i);
-    share_fetch(product, next, floats, i, tiles);
-    if (find_rows(product))
+  return share_fetch(product, next, floats, tiles);
+}
+
+static void run_panels(gather_product *product, const gather_fetch *fetch,
+                       size_t index, const gather_panel *panels,
+                       size_t count) {
+  product->ahead_step = fetch->step;
+  for (size_t j = 0; j < count; j++) {
+    product->panel = &panels[j];
+    product->ahead =
+        fetch->first ? fetch->first + (index + j) * fetch->each : NULL;
+    if (product->panel->line >= 0)
       run_product(product);
   }
 }
 
-/* Each tile of a block times all of the panels, which stay in cache: outputs
-   and inputs then come one after another. Meanwhile the next inputs are
-   fetched, where they are not copies. */
-static void run_panels(gather_product *product, const pph_gather_block *block,
-                       const gather_panel *panels, size_t count) {
-  size_t tiles = (size_t)block->count[PPH_HEIGHT] * block->segments;
-  bool fetch = product->job->plan->far &&
-               product->reads == &product->part->direct;
-  for (size_t i = 0; i < tiles; i++) {
-    set_tile(product, block, i);
-    size_t floats = product->tile.rows * product->reads->row_step;
-    const float *next = fetch && i + 1 < tiles
-                            ? product->tile.inputs + floats
-                            : NULL;
-    for (size_t j = 0; j < count; j++) {
-      product->panel = &panels[j];
-      share_fetch(product, next, floats, j, count);
-      if (find_rows(product))
-        run_product(product);
+/* Each tile of a block times the panels. Where weights do not stay in cache,
+   that is one, and tiles fetch the next meanwhile; where they do, outputs and
+   inputs come one after another, and the next inputs are fetched, but not
+   copies. */
+static void run_tiles(gather_product *product, const pph_gather_block *block,
+                      gather_panel *panels, size_t count) {
+  const pph_gather_plan *plan = product->job->plan;
+  size_t tile = 0, end = block->segment + block->segments;
+  size_t ahead = product->part->rows * product->part->direct.row_step;
+  gather_fetch fetch = {NULL, 0, 0};
+  if (plan->fetch)
+    fetch = fetch_weights(product, block, panels);
+  for (int64_t h = block->first[PPH_HEIGHT];
+       h < block->first[PPH_HEIGHT] + block->count[PPH_HEIGHT]; h++) {
+    for (size_t j = 0; j < count; j++)
+      set_line(product, h, &panels[j]);
+    for (size_t i = block->segment; i < end; i++) {
+      set_tile(product, block, h, i);
+      if (plan->far && !plan->fetch)
+        fetch = share_fetch(product,
+                            product->tile.reads == &product->part->direct &&
+                                    i + 1 < end
+                                ? product->tile.inputs + ahead
+                                : NULL,
+                            ahead, count);
+      run_panels(product, &fetch, tile, panels, count);
+      tile += plan->fetch;
     }
   }
 }
@@ -329,10 +355,9 @@ static pph_gather_block find_block(const pph_gather_job *job,
     block.count[i] = pph_min_i64(most, axes[i].length - block.first[i]);
     index /= part->counts[i];
   }
-  int64_t length = axes[PPH_WIDTH].length;
-  block.first[PPH_WIDTH] = pph_gather_tile_first(part, length, block.segment);
+  block.first[PPH_WIDTH] = pph_gather_tile_first(part, block.segment);
   block.count[PPH_WIDTH] =
-      pph_gather_tile_first(part, length, block.segment + block.segments) -
+      pph_gather_tile_first(part, block.segment + block.segments) -
       block.first[PPH_WIDTH];
   size_t batch = (size_t)job->spec->problem.batch;
   block.n = (int64_t)(index % batch);
@@ -345,12 +370,14 @@ static void run_part(const pph_gather_job *job, const pph_gather_part *part,
   size_t chunk = index % part->chunks;
   pph_gather_block block = find_block(job, part, index / part->chunks);
   pph_gather_find_inputs(job, part, &block, workspace);
-  gather_product product = {.job = job,
-                            .part = part,
-                            .tile = {.n = block.n,
-                                     .q = {block.first[PPH_DEPTH]}},
-                            .reads = block.reads,
-                            .sums = workspace + job->plan->copy_floats};
+  const pph_axis *axes = job->spec->problem.axes;
+  gather_product product = {
+      .job = job,
+      .part = part,
+      .n = block.n,
+      .depth = block.first[PPH_DEPTH],
+      .plane = axes[0].output * axes[1].output * axes[2].output,
+      .sums = workspace + job->plan->copy_floats};
   size_t all =
       pph_gather_column_blocks(job->plan, part) * pph_gather_pairs(part);
   size_t end = all * (chunk + 1) / part->chunks;
@@ -359,11 +386,7 @@ static void run_part(const pph_gather_job *job, const pph_gather_part *part,
     size_t count = end - i < part->panels ? end - i : part->panels;
     for (size_t j = 0; j < count; j++)
       set_panel(&product, block.group, i + j, &panels[j]);
-    product.panel = panels;
-    if (job->plan->fetch)
-      run_panel(&product, &block);
-    else
-      run_panels(&product, &block, panels, count);
+    run_tiles(&product, &block, panels, count);
     i += count;
   }
 }
