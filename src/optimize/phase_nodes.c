@@ -21,10 +21,25 @@ static void set_axes(const pph_payload_conv *conv,
                        .output_padding = conv->adjustment_width};
 }
 
+/* Exporters give what is quantized at run time the dimensions before its
+   transpose; those of what it is made from are right. */
+static const pph_payload_tensor *find_input(const pph_delegate_edit *edit,
+                                            uint32_t id) {
+  const pph_payload_tensor *tensor = pph_edit_tensor(edit, id);
+  for (uint32_t i = edit->x.node_count;
+       tensor->datatype == PPH_PAYLOAD_QD8 && i--;) {
+    const pph_payload_unary *convert = edit->x.nodes[i].xnode_union.value;
+    if (edit->x.nodes[i].xnode_union.type == PPH_PAYLOAD_CONVERT &&
+        convert->output_id == id)
+      return pph_edit_tensor(edit, convert->input_id);
+  }
+  return tensor;
+}
+
 const char *pph_phase_open_window(const pph_delegate_edit *edit,
                                   const pph_payload_conv *conv,
                                   pph_window *window) {
-  const pph_payload_tensor *input = pph_edit_tensor(edit, conv->input1_id);
+  const pph_payload_tensor *input = find_input(edit, conv->input1_id);
   const pph_payload_tensor *output = pph_edit_tensor(edit, conv->output_id);
   const pph_payload_tensor *filter = pph_edit_tensor(edit, conv->filter_id);
   int64_t inner = conv->group_input_channels;
@@ -102,6 +117,8 @@ static pph_status cut(pph_delegate_edit *edit, const int64_t *begin,
                       const int64_t *end, uint32_t *id) {
   pph_payload_dims sizes = pph_payload_dims_of(&edit->x, *id);
   pph_payload_dims offsets = {4, {0}};
+  if (begin[0] == 0 && begin[1] == 0 && end[0] == 0 && end[1] == 0)
+    return PPH_OK;
   edit->x.like = &edit->x.values[*id];
   for (int i = 0; i < 2; i++) {
     offsets.at[1 + i] = (uint32_t)begin[i];
