@@ -49,6 +49,44 @@ pph_status pph_delegate_edit_open(pph_delegate_edit *edit,
   return PPH_OK;
 }
 
+static bool is_absorbed(const pph_delegate_edit *edit,
+                        const pph_payload_node *node) {
+  pph_payload_uses uses;
+  pph_payload_find_uses(node, &uses);
+  for (uint32_t i = 0; i < edit->absorbed_count; i++)
+    if (uses.output_count && edit->absorbed[i] == uses.outputs[0])
+      return true;
+  return false;
+}
+
+pph_status pph_delegate_edit_absorb(pph_delegate_edit *edit, uint32_t id) {
+  PPH_TRY(pph_grow(edit->x.arena, &edit->absorbed, edit->absorbed_count,
+                   &edit->absorbed_capacity, sizeof *edit->absorbed,
+                   edit->x.error));
+  edit->absorbed[edit->absorbed_count++] = id;
+  return PPH_OK;
+}
+
+const pph_payload_node *pph_delegate_edit_find_user(
+    const pph_delegate_edit *edit, uint32_t id) {
+  const pph_payload_node *user = NULL;
+  if (pph_edit_tensor(edit, id)->flags)
+    return NULL;
+  for (const pph_payload_node *node = edit->visited + 1;
+       node < edit->visited_end; node++) {
+    pph_payload_uses uses;
+    pph_payload_find_uses(node, &uses);
+    for (uint32_t k = 0; k < uses.input_count; k++) {
+      if (uses.inputs[k] != id)
+        continue;
+      if (user)
+        return NULL;
+      user = node;
+    }
+  }
+  return user;
+}
+
 pph_status pph_delegate_edit_walk(pph_delegate_edit *edit,
                                   pph_visit_node *visit) {
   pph_payload_export *x = &edit->x;
@@ -56,10 +94,14 @@ pph_status pph_delegate_edit_walk(pph_delegate_edit *edit,
   uint32_t count = x->node_count;
   x->nodes = NULL;
   x->node_count = x->node_capacity = 0;
+  edit->absorbed_count = 0;
+  edit->visited_end = nodes + count;
   for (uint32_t i = 0; i < count; i++) {
-    bool taken = false;
+    bool taken = is_absorbed(edit, &nodes[i]);
     uint32_t first = x->node_count;
-    PPH_TRY(visit(edit, &nodes[i], &taken));
+    edit->visited = &nodes[i];
+    if (!taken)
+      PPH_TRY(visit(edit, &nodes[i], &taken));
     if (!taken)
       PPH_TRY(pph_delegate_edit_keep(edit, &nodes[i]));
     for (uint32_t k = first; k < x->node_count; k++)

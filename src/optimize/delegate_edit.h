@@ -18,6 +18,10 @@ typedef struct pph_delegate_edit {
   pph_constant_store *store;
   const pph_optimize_options *options;
   const char *name; /* for reports: the method and the delegate's number */
+  const pph_payload_node *visited; /* in a walk: the node, and those behind */
+  const pph_payload_node *visited_end;
+  uint32_t *absorbed; /* values whose nodes are not visited any more */
+  uint32_t absorbed_count, absorbed_capacity;
   bool is_dynamic;  /* sizes of external values may be smaller at run time */
   uint32_t changes;
 } pph_delegate_edit;
@@ -37,6 +41,14 @@ typedef pph_status pph_visit_node(pph_delegate_edit *edit,
                                   const pph_payload_node *node, bool *taken);
 PPH_NODISCARD pph_status pph_delegate_edit_walk(pph_delegate_edit *edit,
                                                 pph_visit_node *visit);
+
+/* The only node behind the visited one that reads `id`, which is not external;
+   NULL when there are none or several. */
+const pph_payload_node *pph_delegate_edit_find_user(
+    const pph_delegate_edit *edit, uint32_t id);
+/* The node that makes `id` is not visited any more. */
+PPH_NODISCARD pph_status pph_delegate_edit_absorb(pph_delegate_edit *edit,
+                                                  uint32_t id);
 
 /* Appends a copy of the node. */
 PPH_NODISCARD pph_status pph_delegate_edit_keep(pph_delegate_edit *edit,

@@ -112,17 +112,17 @@ const char *pph_phase_find_form_obstacle(const pph_delegate_edit *edit,
   return NULL;
 }
 
-/* Rows and columns off a channels-last value. */
-static pph_status cut(pph_delegate_edit *edit, const int64_t *begin,
-                      const int64_t *end, uint32_t *id) {
+/* Rows and columns off a value; rows are axis `axis`. */
+static pph_status cut(pph_delegate_edit *edit, uint32_t axis,
+                      const int64_t *begin, const int64_t *end, uint32_t *id) {
   pph_payload_dims sizes = pph_payload_dims_of(&edit->x, *id);
   pph_payload_dims offsets = {4, {0}};
   if (begin[0] == 0 && begin[1] == 0 && end[0] == 0 && end[1] == 0)
     return PPH_OK;
   edit->x.like = &edit->x.values[*id];
   for (int i = 0; i < 2; i++) {
-    offsets.at[1 + i] = (uint32_t)begin[i];
-    sizes.at[1 + i] -= (uint32_t)(begin[i] + end[i]);
+    offsets.at[axis + i] = (uint32_t)begin[i];
+    sizes.at[axis + i] -= (uint32_t)(begin[i] + end[i]);
   }
   return pph_payload_put_slice(&edit->x, &offsets, &sizes, id);
 }
@@ -162,7 +162,7 @@ static pph_status put_conv(pph_delegate_edit *edit,
                                  {(uint32_t)plan->window.batch,
                                   (uint32_t)plan->axes[0].frame.length,
                                   (uint32_t)plan->axes[1].frame.length, rows}};
-  PPH_TRY(cut(edit, begin, end, &conv.input1_id));
+  PPH_TRY(cut(edit, 1, begin, end, &conv.input1_id));
   PPH_TRY(pph_phase_make_filter(edit, source, block, &conv.filter_id));
   PPH_TRY(pph_phase_make_bias(edit, source, block, &conv.bias_id));
   edit->x.like = &edit->x.values[old->output_id];
@@ -190,27 +190,98 @@ static pph_status infer_rows(pph_delegate_edit *edit, uint32_t first) {
   return PPH_OK;
 }
 
+static pph_status put_convs(pph_delegate_edit *edit,
+                            const pph_phase_source *source,
+                            const pph_payload_min_max *range, uint32_t **ids) {
+  uint32_t position = 0;
+  pph_phase_block block;
+  *ids = pph_arena_allocate(edit->x.arena,
+                            pph_polyphase_plan_count(source->plan),
+                            sizeof **ids);
+  if (!*ids)
+    return pph_fail_memory(edit->x.error);
+  for (uint32_t i = 0;
+       pph_polyphase_plan_next(source->plan, &position, &block); i++)
+    PPH_TRY(put_conv(edit, source, &block, range, &(*ids)[i]));
+  edit->x.like = &edit->x.values[source->conv->output_id];
+  return PPH_OK;
+}
+
 pph_status pph_phase_put_nodes(pph_delegate_edit *edit,
                                const pph_phase_source *source,
                                const pph_payload_min_max *range) {
   const pph_polyphase_plan *plan = source->plan;
   const pph_phase_frame *y = &plan->axes[0].frame, *x = &plan->axes[1].frame;
-  uint32_t count = pph_polyphase_plan_count(plan), position = 0;
-  uint32_t first = edit->x.node_count, id;
-  const uint32_t block_size[2] = {(uint32_t)y->stride, (uint32_t)x->stride};
-  uint32_t *ids = pph_arena_allocate(edit->x.arena, count, sizeof *ids);
-  pph_phase_block block;
-  if (!ids)
-    return pph_fail_memory(edit->x.error);
-  for (uint32_t i = 0; pph_polyphase_plan_next(plan, &position, &block); i++)
-    PPH_TRY(put_conv(edit, source, &block, range, &ids[i]));
-  edit->x.like = &edit->x.values[source->conv->output_id];
-  PPH_TRY(pph_payload_put_interleaved(&edit->x, ids, count, block_size, &id));
+  uint32_t first = edit->x.node_count, id, *ids;
+  const uint32_t block[2] = {(uint32_t)y->stride, (uint32_t)x->stride};
+  PPH_TRY(put_convs(edit, source, range, &ids));
+  PPH_TRY(pph_payload_put_interleaved(
+      &edit->x, ids, pph_polyphase_plan_count(plan), block, &id));
   const int64_t begin[2] = {y->trim_begin, x->trim_begin};
   const int64_t end[2] = {y->trim_end, x->trim_end};
-  PPH_TRY(cut(edit, begin, end, &id));
+  PPH_TRY(cut(edit, 1, begin, end, &id));
   if (edit->is_dynamic)
     PPH_TRY(infer_rows(edit, first));
   pph_delegate_edit_rename_last(edit, source->conv->output_id);
+  return PPH_OK;
+}
+
+/* One convolution, or one for each phase: then their channels can be ordered
+   by columns first. */
+bool pph_phase_has_columns(const pph_polyphase_plan *plan) {
+  uint32_t count = pph_polyphase_plan_count(plan);
+  int64_t phases = plan->axes[0].frame.stride * plan->axes[1].frame.stride;
+  return plan->axes[0].frame.stride > 1 && plan->axes[1].frame.length > 1 &&
+         (count == 1 || count == phases);
+}
+
+/* Phases [y][x] as [x][y]. */
+static pph_status sort_columns(pph_delegate_edit *edit,
+                               const pph_polyphase_plan *plan,
+                               uint32_t **ids) {
+  uint32_t rows = (uint32_t)plan->axes[0].frame.stride;
+  uint32_t columns = (uint32_t)plan->axes[1].frame.stride;
+  uint32_t *sorted;
+  if (pph_polyphase_plan_count(plan) == 1)
+    return PPH_OK;
+  sorted = pph_arena_allocate(edit->x.arena, (size_t)rows * columns,
+                              sizeof *sorted);
+  if (!sorted)
+    return pph_fail_memory(edit->x.error);
+  for (uint32_t y = 0; y < rows; y++)
+    for (uint32_t x = 0; x < columns; x++)
+      sorted[x * rows + y] = (*ids)[y * columns + x];
+  *ids = sorted;
+  return PPH_OK;
+}
+
+/* [N,H,W,x,y,C] is [N,H,W*x,y,C] as it lies, so that interleaving the rows and
+   moving the channels is one transpose with long runs on both sides. */
+pph_status pph_phase_put_nodes_first(pph_delegate_edit *edit,
+                                     const pph_phase_source *source,
+                                     const pph_payload_min_max *range,
+                                     uint32_t output) {
+  static const uint32_t perm[] = {0, 4, 1, 3, 2};
+  const pph_polyphase_plan *plan = source->plan;
+  const pph_phase_frame *y = &plan->axes[0].frame, *x = &plan->axes[1].frame;
+  const uint32_t n = (uint32_t)plan->window.batch;
+  const uint32_t c = (uint32_t)plan->window.out_channels;
+  const uint32_t rows = (uint32_t)y->length;
+  const uint32_t width = (uint32_t)(x->length * x->stride);
+  const uint32_t stride = (uint32_t)y->stride;
+  const pph_payload_dims wide = {5, {n, rows, width, stride, c}};
+  const pph_payload_dims planes = {4, {n, c, rows * stride, width}};
+  const int64_t begin[2] = {y->trim_begin, x->trim_begin};
+  const int64_t end[2] = {y->trim_end, x->trim_end};
+  uint32_t id, *ids;
+  PPH_TRY(put_convs(edit, source, range, &ids));
+  PPH_TRY(sort_columns(edit, plan, &ids));
+  PPH_TRY(pph_payload_put_concat(&edit->x, ids, pph_polyphase_plan_count(plan),
+                                 3, &id));
+  PPH_TRY(pph_payload_put_reshape(&edit->x, &wide, &id));
+  PPH_TRY(pph_payload_put_transpose(&edit->x, perm, &id));
+  PPH_TRY(pph_payload_put_reshape(&edit->x, &planes, &id));
+  PPH_TRY(cut(edit, 2, begin, end, &id));
+  pph_delegate_edit_rename_last(edit, output);
   return PPH_OK;
 }

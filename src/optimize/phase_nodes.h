@@ -25,4 +25,12 @@ PPH_NODISCARD pph_status pph_phase_put_nodes(pph_delegate_edit *edit,
                                              const pph_phase_source *source,
                                              const pph_payload_min_max *range);
 
+/* The same with the result channels first, for a transpose that follows: the
+   last node makes `output`. Only with pph_phase_has_columns, and then the
+   source has columns_first. */
+bool pph_phase_has_columns(const pph_polyphase_plan *plan);
+PPH_NODISCARD pph_status pph_phase_put_nodes_first(
+    pph_delegate_edit *edit, const pph_phase_source *source,
+    const pph_payload_min_max *range, uint32_t output);
+
 #endif

@@ -94,17 +94,21 @@ static void copy_phase(const copier *c, const pph_tap_map *maps,
       }
 }
 
-static void copy_block(const copier *c, const pph_polyphase_plan *plan,
+static void copy_block(const copier *c, const pph_phase_source *source,
                        const pph_phase_block *block) {
-  int64_t channels = plan->window.out_channels, row = 0;
-  for (int64_t y = 0; y < block->count[0]; y++)
-    for (int64_t x = 0; x < block->count[1]; x++, row += channels) {
+  const pph_polyphase_plan *plan = source->plan;
+  const int64_t *count = block->count;
+  for (int64_t y = 0; y < count[0]; y++)
+    for (int64_t x = 0; x < count[1]; x++) {
+      int64_t place = source->columns_first ? x * count[0] + y
+                                            : y * count[1] + x;
       const pph_tap_map maps[2] = {
           pph_phase_map_taps(&plan->axes[0], block->run[0],
                              block->first[0] + y),
           pph_phase_map_taps(&plan->axes[1], block->run[1],
                              block->first[1] + x)};
-      copy_phase(c, maps, channels, row);
+      copy_phase(c, maps, plan->window.out_channels,
+                 place * plan->window.out_channels);
     }
 }
 
@@ -190,7 +194,7 @@ pph_status pph_phase_make_filter(pph_delegate_edit *edit,
   PPH_TRY(find_filter(edit, source, &from, &made.external));
   c.from = from.at;
   if (!pph_phase_block_is_bias(source->plan, block))
-    copy_block(&c, source->plan, block);
+    copy_block(&c, source, block);
   made.bytes = (pph_pte_bytes){c.to, count * c.size};
   const uint32_t r = (uint32_t)rows, y = (uint32_t)w.taps[0],
                  x = (uint32_t)w.taps[1];

@@ -1,6 +1,7 @@
 /* Transposed convolutions become phases. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "geometry/problem.h"
@@ -55,6 +56,34 @@ static bool weigh(const pph_delegate_edit *edit,
   return gains;
 }
 
+/* The transpose to channels first that alone reads the result. */
+static const pph_payload_transpose *find_transpose(
+    const pph_delegate_edit *edit, const pph_payload_conv *conv) {
+  static const uint32_t first[] = {0, 3, 1, 2};
+  const pph_payload_node *user =
+      pph_delegate_edit_find_user(edit, conv->output_id);
+  if (!user || user->xnode_union.type != PPH_PAYLOAD_TRANSPOSE)
+    return NULL;
+  const pph_payload_transpose *transpose = user->xnode_union.value;
+  return transpose->perm.count == 4 &&
+                 memcmp(transpose->perm.at, first, sizeof first) == 0
+             ? transpose
+             : NULL;
+}
+
+static pph_status put_nodes(pph_delegate_edit *edit,
+                            const pph_payload_node *node,
+                            pph_phase_source *source) {
+  const pph_payload_transpose *transpose =
+      edit->is_dynamic ? NULL : find_transpose(edit, source->conv);
+  source->columns_first = transpose && pph_phase_has_columns(source->plan);
+  if (!source->columns_first)
+    return pph_phase_put_nodes(edit, source, node->output_min_max);
+  PPH_TRY(pph_delegate_edit_absorb(edit, transpose->output_id));
+  return pph_phase_put_nodes_first(edit, source, node->output_min_max,
+                                   transpose->output_id);
+}
+
 static pph_status lower(pph_delegate_edit *edit, const pph_payload_node *node,
                         const pph_window *window, const char *details,
                         bool *taken) {
@@ -68,11 +97,11 @@ static pph_status lower(pph_delegate_edit *edit, const pph_payload_node *node,
   if (obstacle) {
     snprintf(text, sizeof text, "left, %s", obstacle);
   } else if (weigh(edit, &plan, text, sizeof text)) {
-    const pph_phase_source source = {
+    pph_phase_source source = {
         .conv = conv,
         .plan = &plan,
         .depthwise = conv->group_input_channels == 1 && conv->groups > 1};
-    status = pph_phase_put_nodes(edit, &source, node->output_min_max);
+    status = put_nodes(edit, node, &source);
     *taken = true;
     edit->changes++;
   }
