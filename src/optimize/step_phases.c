@@ -37,7 +37,7 @@ static bool weigh(const pph_delegate_edit *edit,
   double theirs = pph_payload_deconvolution_cost(&plan->window);
   int64_t phases = plan->window.stride[0] * plan->window.stride[1];
   uint32_t count = pph_polyphase_plan_count(plan);
-  bool gains = edit->options->always || mine < theirs;
+  bool gains = edit->options->always || phases == 1 || mine < theirs;
   if (edit->options->never) {
     snprintf(text, size, "left, as asked for");
     return false;
@@ -51,8 +51,9 @@ static bool weigh(const pph_delegate_edit *edit,
              "left, as phases it would take %.2f times as long",
              mine / theirs);
   else
-    snprintf(text, size, "%" PRId64 " phases in %u convolutions%s", phases,
-             count, edit->options->always ? ", as asked for" : "");
+    snprintf(text, size, "%" PRId64 " phase%s in %u convolution%s, %s", phases,
+             phases == 1 ? "" : "s", count, count == 1 ? "" : "s",
+             edit->options->always ? "as asked for" : "expected to be faster");
   return gains;
 }
 
