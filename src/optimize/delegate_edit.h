@@ -91,6 +91,7 @@ static inline pph_payload_tensor *pph_edit_tensor(
 }
 
 /* The steps, in the order of optimize.c's table. */
+pph_status pph_optimize_layout(pph_delegate_edit *edit);
 pph_status pph_optimize_phases(pph_delegate_edit *edit);
 pph_status pph_optimize_repair(pph_delegate_edit *edit);
 

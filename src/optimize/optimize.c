@@ -8,7 +8,7 @@
 #include "pte/container_check.h"
 
 static pph_status (*const steps[])(pph_delegate_edit *edit) = {
-    pph_optimize_phases, pph_optimize_repair};
+    pph_optimize_layout, pph_optimize_phases, pph_optimize_repair};
 
 typedef struct optimizer {
   pph_pte *pte;
