@@ -47,15 +47,15 @@ class MiGan(nn.Module):
 
 
 class UNet(nn.Module):
-    def __init__(self):
+    def __init__(self, a, b, c):
         super().__init__()
         def block(i, o):
             return nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.ReLU())
-        self.a, self.b, self.c = block(3, 32), block(32, 64), block(64, 128)
-        self.up1 = nn.ConvTranspose2d(128, 64, 2, 2)
-        self.up0 = nn.ConvTranspose2d(64, 32, 2, 2)
-        self.d, self.e = block(128, 64), block(64, 32)
-        self.last = nn.Conv2d(32, 2, 1)
+        self.a, self.b, self.c = block(3, a), block(a, b), block(b, c)
+        self.up1 = nn.ConvTranspose2d(c, b, 2, 2)
+        self.up0 = nn.ConvTranspose2d(b, a, 2, 2)
+        self.d, self.e = block(2 * b, b), block(2 * a, a)
+        self.last = nn.Conv2d(a, 2, 1)
 
     def forward(self, x):
         a = self.a(x)
@@ -150,7 +150,8 @@ CASES = {
     "odd_ct1d_32_16_k3s2_999": (*ct1d(32, 16, 3, 2, 999), 0.97),
     "nearest_64_64_64": (*nearest(64, 64, 64), 1.4),
     "nearest_32_16_128": (*nearest(32, 16, 128), 1.4),
-    "net_unet": (UNet, (1, 3, 128, 128), 1.3),
+    "net_unet_wide": (lambda: UNet(32, 64, 128), (1, 3, 128, 128), 1.3),
+    "net_unet": (lambda: UNet(8, 12, 16), (1, 3, 256, 256), 1.3),
     "net_dcgan": (lambda: dcgan(512), (1, 100, 1, 1), 1.3),
     "net_migan": (lambda: MiGan(128), (1, 4, 32, 32), 1.3),
     "net_hifigan": (lambda: HifiGan(256), (1, 80, 50), 1.3),

@@ -97,6 +97,13 @@ static bool is_dead_row(const pph_constant_store *store,
   return !row->tensor_layout && is_dead(store, row->key);
 }
 
+/* Whether a new constant is written there: those between two steps are not. */
+static bool goes_to(const pph_constant_store *store, uint32_t i,
+                    const pph_pte_external *external) {
+  return store->added[i].external == external &&
+         has_key(&store->after, store->added[i].key);
+}
+
 /* A file's segments while they are renumbered. */
 typedef struct segments {
   pph_pte_image *image;
@@ -117,7 +124,7 @@ static pph_status open_segments(pph_constant_store *store,
   if (!s->leaves || !s->numbers)
     return pph_fail_memory(error);
   for (uint32_t i = 0; i < store->added_count; i++)
-    s->added += store->added[i].external == external;
+    s->added += goes_to(store, i, external);
   return PPH_OK;
 }
 
@@ -180,7 +187,7 @@ static pph_status finish_external(pph_constant_store *store,
       count++;
     }
   for (uint32_t i = 0; i < store->added_count; i++)
-    if (store->added[i].external == external) {
+    if (goes_to(store, i, external)) {
       external->image.segments[s.kept] = store->added[i].bytes;
       list[count++] = (pph_ptd_named_data){.key = store->added[i].key,
                                            .segment_index = s.kept++};
@@ -240,7 +247,7 @@ static pph_status list_program(pph_constant_store *store, segments *s,
       count++;
     }
   for (uint32_t i = 0; i < store->added_count; i++)
-    if (!store->added[i].external) {
+    if (goes_to(store, i, NULL)) {
       s->image->segments[s->kept] = store->added[i].bytes;
       list[count++] =
           (pph_pte_named_data){store->added[i].key, s->kept++};
@@ -264,8 +271,10 @@ static pph_status finish_program(pph_constant_store *store,
   for (uint32_t i = 0; i < program->named_data.count; i++)
     if (!is_dead(store, program->named_data.at[i].key))
       s.leaves[program->named_data.at[i].segment_index] = false;
+  for (uint32_t i = 0; i < store->left_count; i++)
+    s.leaves[store->left[i]] = true;
   keep_others(program, &s);
-  if (stays == program->named_data.count && !s.added)
+  if (!store->left_count && stays == program->named_data.count && !s.added)
     return PPH_OK;
   PPH_TRY(renumber(store, &s, &program->segments.at, error));
   program->segments.count = store->pte->image.segment_count;

@@ -22,6 +22,8 @@ typedef struct pph_constant_store {
   pph_new_constant *added;
   uint32_t added_count, added_capacity;
   pph_key_list before, after; /* keys that payloads read */
+  uint32_t *left; /* segments of delegates that are gone */
+  uint32_t left_count, left_capacity;
   bool keeps_all; /* something that is not understood may read any key */
 } pph_constant_store;
 

@@ -223,7 +223,7 @@ void pph_delegate_edit_tell(const pph_delegate_edit *edit, const char *what) {
   edit->options->report(edit->options->context, line);
 }
 
-static uint32_t *scale_number(const pph_payload_value *value) {
+uint32_t *pph_payload_scale_number(const pph_payload_value *value) {
   const pph_payload_quantized *quantized = value->xvalue_union.value;
   if (value->xvalue_union.type != 2)
     return NULL;
@@ -311,7 +311,7 @@ static pph_status drop_data(pph_delegate_edit *edit) {
   if (!map)
     return pph_fail_memory(x->error);
   for (uint32_t i = 0; i < x->value_count; i++) {
-    uint32_t *scale = scale_number(&x->values[i]);
+    uint32_t *scale = pph_payload_scale_number(&x->values[i]);
     map[pph_edit_tensor(edit, i)->constant_buffer_idx] = 1;
     if (scale)
       map[*scale] = 1;
@@ -325,7 +325,7 @@ static pph_status drop_data(pph_delegate_edit *edit) {
     }
   for (uint32_t i = 0; i < x->value_count; i++) {
     pph_payload_tensor *tensor = pph_edit_tensor(edit, i);
-    uint32_t *scale = scale_number(&x->values[i]);
+    uint32_t *scale = pph_payload_scale_number(&x->values[i]);
     tensor->constant_buffer_idx = map[tensor->constant_buffer_idx];
     if (scale)
       *scale = map[*scale];

@@ -85,6 +85,9 @@ void pph_delegate_edit_report(const pph_delegate_edit *edit,
 /* Reports "NAME: WHAT". */
 void pph_delegate_edit_tell(const pph_delegate_edit *edit, const char *what);
 
+/* Where the value has the number of its scales; NULL where it has none. */
+uint32_t *pph_payload_scale_number(const pph_payload_value *value);
+
 static inline pph_payload_tensor *pph_edit_tensor(
     const pph_delegate_edit *edit, uint32_t id) {
   return pph_payload_tensor_of(&edit->x.values[id]);
@@ -92,6 +95,7 @@ static inline pph_payload_tensor *pph_edit_tensor(
 
 /* The steps, in the order of optimize.c's table. */
 pph_status pph_optimize_layout(pph_delegate_edit *edit);
+pph_status pph_optimize_nearest(pph_delegate_edit *edit);
 pph_status pph_optimize_phases(pph_delegate_edit *edit);
 pph_status pph_optimize_repair(pph_delegate_edit *edit);
 

@@ -6,8 +6,8 @@
 /* Multiply-adds a microsecond: convolutions; the deconvolution by parts, which
    XNNPACK takes for strides up to the kernel, and the one over all outputs. */
 static const double conv_macs = 90000, part_macs = 32000, whole_macs = 80000,
-                    group_us = 0.02, /* an output pixel and group, if grouped */
-                    bytes_per_us = 12000, node_us = 1.5;
+                    group_us = 0.02, /* an output pixel of a group */
+                    bytes_per_us = 12000, node_us = 0.2;
 
 /* Output channels of all groups, each rounded up to what is computed. */
 static double count_rows(const pph_window *window, double phases) {
@@ -61,8 +61,7 @@ double pph_payload_deconvolution_cost(const pph_window *window) {
                 window->stride[i] <= window->kernel[i];
   }
   double depth = (double)window->in_channels / (double)window->group;
-  double groups = window->group > 1 ? (double)window->group : 0;
   double sums = taps * depth * count_rows(window, 1);
   return (by_parts ? in * sums / part_macs : out * sums / whole_macs) +
-         out * groups * group_us + node_us;
+         out * (double)window->group * group_us + node_us;
 }

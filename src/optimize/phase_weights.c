@@ -149,7 +149,7 @@ static uint8_t zero_byte(const pph_payload_value *value) {
   return whole ? (uint8_t)whole->zero_point : 0;
 }
 
-/* The filter's elements, or what stands for them. */
+/* The filter's elements. */
 static pph_status find_filter(const pph_delegate_edit *edit,
                               const pph_phase_source *source,
                               pph_pte_bytes *bytes,
@@ -157,13 +157,10 @@ static pph_status find_filter(const pph_delegate_edit *edit,
   const pph_payload_tensor *tensor =
       pph_edit_tensor(edit, source->conv->filter_id);
   size_t needed = 0;
-  if (!source->filter && !pph_payload_count_bytes(tensor, &needed))
+  if (!pph_payload_count_bytes(tensor, &needed))
     return pph_fail_memory(edit->x.error);
-  PPH_TRY(pph_delegate_edit_find_bytes(edit, tensor->constant_buffer_idx,
-                                       needed, bytes, external));
-  if (source->filter)
-    bytes->at = source->filter;
-  return PPH_OK;
+  return pph_delegate_edit_find_bytes(edit, tensor->constant_buffer_idx,
+                                      needed, bytes, external);
 }
 
 pph_status pph_phase_make_filter(pph_delegate_edit *edit,

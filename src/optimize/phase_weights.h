@@ -9,7 +9,6 @@
 typedef struct pph_phase_source {
   const pph_payload_conv *conv;   /* the transposed convolution's table */
   const pph_polyphase_plan *plan;
-  const void *filter; /* elements; NULL: those of the filter's constant */
   bool depthwise;     /* for a DepthwiseConv2d */
   bool columns_first; /* a block's channels are [x][y][c], not [y][x][c] */
 } pph_phase_source;

@@ -122,6 +122,29 @@ static pph_status sink(layout *l, const pph_payload_node *node,
   return put(l, &kept, &fresh, uses.outputs[0]);
 }
 
+/* A transpose of few values, and nearest upsampling behind it. */
+static pph_status turn_before(layout *l, const pph_payload_node *node,
+                              const pph_payload_node *nearest, bool *done) {
+  const pph_payload_transpose *move = node->xnode_union.value;
+  pph_payload_resize table =
+      *(const pph_payload_resize *)nearest->xnode_union.value;
+  pph_payload_export *x = &l->edit->x;
+  uint32_t axis = 0, turned = table.input_id;
+  while (axis < 3 && move->perm.at[axis] != pph_nearest_axis(&table))
+    axis++;
+  if (move->perm.count != 4 || axis == 3 ||
+      move->perm.at[axis + 1] != pph_nearest_axis(&table) + 1)
+    return PPH_OK;
+  *done = true;
+  x->like = &x->values[move->output_id];
+  PPH_TRY(pph_payload_put_transpose(x, move->perm.at, &turned));
+  table.flags = pph_nearest_flags(axis);
+  const pph_payload_node made = {
+      .xnode_union = {.value = &table, .type = PPH_PAYLOAD_RESIZE},
+      .debug_handle = node->debug_handle};
+  return put(l, &made, &turned, move->output_id);
+}
+
 static pph_status visit_transpose(layout *l, const pph_payload_node *node,
                                   uint32_t input) {
   const pph_payload_transpose *old = node->xnode_union.value;
@@ -132,6 +155,12 @@ static pph_status visit_transpose(layout *l, const pph_payload_node *node,
   bool identity = true;
   if (!perm)
     return pph_fail_memory(l->edit->x.error);
+  if (before && pph_nearest_is(before)) {
+    bool done = false;
+    PPH_TRY(turn_before(l, node, before, &done));
+    if (done)
+      return PPH_OK;
+  }
   if (before && before->xnode_union.type == PPH_PAYLOAD_TRANSPOSE) {
     const pph_payload_transpose *first = before->xnode_union.value;
     for (uint32_t i = 0; i < count; i++)
@@ -335,38 +364,22 @@ static pph_status visit_concat(layout *l, const pph_payload_node *node,
   return sink(l, &turned, first, from, &dims);
 }
 
-/* Nearest upsampling behind a transpose that keeps rows before columns, or of
-   integers. */
+/* Nearest upsampling of integers instead of their numbers. */
 static pph_status visit_nearest(layout *l, const pph_payload_node *node,
                                 uint32_t input) {
-  pph_payload_resize table =
-      *(const pph_payload_resize *)node->xnode_union.value;
+  const pph_payload_resize *table = node->xnode_union.value;
   const pph_payload_node *before = find_maker(l, input);
-  uint32_t axis = pph_nearest_axis(&table);
-  pph_payload_node turned = *node;
-  if (before && before->xnode_union.type == PPH_PAYLOAD_TRANSPOSE) {
-    const pph_payload_transpose *move = before->xnode_union.value;
-    axis = move->perm.at[axis];
-    if (move->perm.at[pph_nearest_axis(&table) + 1] != axis + 1)
-      return put(l, node, &input, table.output_id);
-  } else if (!before || before->xnode_union.type != PPH_PAYLOAD_CONVERT ||
-             !is_f32(l, input) ||
-             pph_edit_tensor(l->edit, input_of(before))->datatype !=
-                 PPH_PAYLOAD_Q8) {
-    return put(l, node, &input, table.output_id);
-  }
-  uint32_t from = input_of(before);
-  pph_payload_dims dims = pph_payload_dims_of(&l->edit->x, from);
-  dims.at[axis] = table.new_height;
-  dims.at[axis + 1] = table.new_width;
-  table.flags = pph_nearest_flags(axis);
-  turned.xnode_union.value = &table;
+  if (!before || before->xnode_union.type != PPH_PAYLOAD_CONVERT ||
+      !is_f32(l, input) ||
+      pph_edit_tensor(l->edit, input_of(before))->datatype != PPH_PAYLOAD_Q8)
+    return put(l, node, &input, table->output_id);
   const pph_payload_node kept = *before;
-  uint32_t fresh;
+  pph_payload_dims dims = pph_payload_dims_of(&l->edit->x, table->output_id);
+  uint32_t from = input_of(before), fresh;
   l->edit->x.like = &l->edit->x.values[from];
   PPH_TRY(pph_payload_put_value(&l->edit->x, &dims, &fresh));
-  PPH_TRY(put(l, &turned, &from, fresh));
-  return put(l, &kept, &fresh, table.output_id);
+  PPH_TRY(put(l, node, &from, fresh));
+  return put(l, &kept, &fresh, table->output_id);
 }
 
 static pph_status visit(layout *l, const pph_payload_node *node) {
