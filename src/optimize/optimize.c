@@ -8,7 +8,8 @@
 #include "optimize/join_upsampling.h"
 
 static pph_status (*const steps[])(pph_delegate_edit *edit) = {
-    pph_optimize_layout, pph_optimize_nearest, pph_optimize_phases, pph_optimize_repair};
+    pph_optimize_layout, pph_optimize_nearest, pph_optimize_phases,
+    pph_optimize_repair};
 
 typedef struct optimizer {
   pph_pte *pte;

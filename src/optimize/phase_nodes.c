@@ -47,7 +47,8 @@ const char *pph_phase_open_window(const pph_delegate_edit *edit,
   pph_axis axes[2];
   if (input->num_dims != 4 || output->num_dims != 4 || filter->num_dims != 4)
     return "its values have other than 4 dimensions";
-  if (inner < 1 || outer < 1 || group < 1 || input->dims.at[3] != inner * group ||
+  if (inner < 1 || outer < 1 || group < 1 ||
+      input->dims.at[3] != inner * group ||
       output->dims.at[3] != outer * group ||
       filter->dims.at[0] != outer * group || filter->dims.at[3] != inner ||
       filter->dims.at[1] != conv->kernel_height ||
