@@ -11,7 +11,9 @@ static float output[LENGTH * STRIDE + KERNEL];
 static float weights[INS * KERNEL];
 
 static pph_status create(pph_conv_stream **stream, pph_error *error) {
-  const pph_conv_stream_options options = {.batch = 1, .longest = LONGEST};
+  pph_conv_stream_options options;
+  pph_conv_stream_options_init(&options);
+  options.longest = LONGEST;
   pph_conv_desc desc;
   pph_conv_desc_init(&desc);
   desc.axes = 1;

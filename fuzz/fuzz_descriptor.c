@@ -284,7 +284,9 @@ static void compare(problem *p, const float *result, const float *right,
 
 /* All of a signal in pieces of `from`'s lengths, which must join to `right`. */
 static void run_stream(const problem *p, byte_source *from, const float *right) {
-  pph_conv_stream_options options = {.batch = 1, .longest = 12};
+  pph_conv_stream_options options;
+  pph_conv_stream_options_init(&options);
+  options.longest = 12;
   pph_conv_stream *stream;
   pph_status status =
       (p->transposed ? pph_conv_stream_create_transposed

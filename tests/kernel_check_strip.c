@@ -57,17 +57,22 @@ static void lay_out(kernel_check *check, strip_case *c) {
   s->weight_tap = s->phases * (c->grouped ? s->ins : 1) * lanes;
   s->weight_row = taps * s->weight_tap;
   s->weight_block = rows * s->weight_row;
-  size_t reach = (s->count - 1) * s->pixel_step + c->pixel;
+  s->line_step = draw(check, 0, 70);
+  s->output_line = s->count * s->output_step + unit * draw(check, 0, 3);
+  size_t reach =
+      (s->lines - 1) * s->line_step + (s->count - 1) * s->pixel_step + c->pixel;
   if (rows && taps)
     reach += (rows - 1) * s->row_step + (taps - 1) * s->tap_step;
-  c->stored = (s->count - 1) * s->output_step +
+  c->stored = (s->lines - 1) * s->output_line +
+              (s->count - 1) * s->output_step +
               (s->phases - 1) * s->phase_step + s->channels;
   s->input = kernel_data(check, 0, reach);
   s->weights = kernel_data(check, 1, blocks * s->weight_block);
   s->output = kernel_target(check, 2, c->stored);
 }
 
-static float sum_up(const kernel_check *check, const strip_case *c, size_t q,
+/* Of the output whose first tap meets the input at `from`. */
+static float sum_up(const kernel_check *check, const strip_case *c, size_t from,
                     size_t phase, size_t channel) {
   const pph_channelwise_strip *s = &c->strip;
   size_t lanes = check->kernel->lanes, ins = c->grouped ? s->ins : 1;
@@ -78,39 +83,48 @@ static float sum_up(const kernel_check *check, const strip_case *c, size_t q,
       for (size_t in = 0; in < ins; in++)
         sum = kernel_fma(
             check,
-            s->input[q * s->pixel_step + row * s->row_step +
-                     tap * s->tap_step + first + in],
-            s->weights[channel / lanes * s->weight_block +
-                       row * s->weight_row + tap * s->weight_tap +
-                       (phase * ins + in) * lanes + channel % lanes],
+            s->input[from + row * s->row_step + tap * s->tap_step + first + in],
+            s->weights[channel / lanes * s->weight_block + row * s->weight_row +
+                       tap * s->weight_tap + (phase * ins + in) * lanes +
+                       channel % lanes],
             sum);
   return sum;
 }
 
-static void run(kernel_check *check, strip_case *c) {
-  pph_channelwise_strip *s = &c->strip;
+static void expect_line(kernel_check *check, const strip_case *c, size_t line) {
+  const pph_channelwise_strip *s = &c->strip;
   for (size_t q = 0; q < s->count; q++)
     for (size_t phase = 0; phase < s->phases; phase++)
       for (size_t channel = 0; channel < s->channels; channel++) {
-        size_t at = q * s->output_step + phase * s->phase_step + channel;
+        size_t from = line * s->line_step + q * s->pixel_step;
+        size_t at = line * s->output_line + q * s->output_step +
+                    phase * s->phase_step + channel;
         check->expected[at] = kernel_finish(
-            &c->epilogue, sum_up(check, c, q, phase, channel), channel, at);
+            &c->epilogue, sum_up(check, c, from, phase, channel), channel, at);
       }
+}
+
+static void run(kernel_check *check, strip_case *c) {
+  pph_channelwise_strip *s = &c->strip;
+  for (size_t line = 0; line < s->lines; line++)
+    expect_line(check, c, line);
   pph_channelwise_kernel kernel = (pph_channelwise_kernel)check->kernel->run;
   kernel(s);
   kernel(&(pph_channelwise_strip){.count = 0});
   char what[120];
-  snprintf(what, sizeof what,
-           "count %zu, phases %zu, channels %zu, %zu x %zu taps, stream %d, "
-           "%zu ins to %zu",
-           s->count, s->phases, s->channels, s->rows, s->taps, s->stream,
-           s->ins, c->outs);
+  snprintf(
+      what, sizeof what,
+      "%zu x count %zu, phases %zu, channels %zu, %zu x %zu taps, stream %d, "
+      "%zu ins to %zu",
+      s->lines, s->count, s->phases, s->channels, s->rows, s->taps, s->stream,
+      s->ins, c->outs);
   kernel_compare(check, s->output, c->stored, what);
 }
 
 static void check_strip(kernel_check *check, size_t channels, size_t taps) {
   strip_case c = {.grouped = check->kernel->family == PPH_KERNEL_GROUPED};
   pph_channelwise_strip *s = &c.strip;
+  s->lines = draw(check, 1, 3);
   s->count = draw(check, 1, 19);
   s->phases = draw(check, 1, 5);
   s->rows = draw(check, 0, 3);

@@ -15,6 +15,14 @@ static pph_status make(const conv_case *c,
       &c->desc, options, c->w, c->b, stream, error);
 }
 
+static pph_conv_stream_options choose(int64_t batch, int64_t longest) {
+  pph_conv_stream_options options;
+  pph_conv_stream_options_init(&options);
+  options.batch = batch;
+  options.longest = longest;
+  return options;
+}
+
 /* Positions [at, at + count) between a tensor of `length` positions and a dense
    one of that part. */
 static void move_part(bool back, float *part, float *whole, size_t lines,
@@ -186,7 +194,7 @@ static void compare(const conv_case *c, const float *expected,
 /* Three times through one stream: after a flush, and after a reset. */
 static void check_cuttings(const conv_case *c, int64_t longest,
                            test_random *random) {
-  pph_conv_stream_options options = {.batch = c->batch, .longest = longest};
+  pph_conv_stream_options options = choose(c->batch, longest);
   pph_conv_stream *stream;
   pph_error error = {0};
   float *expected = conv_case_compute(c, NULL);
@@ -247,7 +255,7 @@ static conv_case make_case(bool up, const int64_t v[6]) {
 }
 
 static pph_conv_stream *make_stream(const conv_case *c, int64_t longest) {
-  pph_conv_stream_options options = {.batch = 1, .longest = longest};
+  pph_conv_stream_options options = choose(1, longest);
   pph_conv_stream *stream;
   pph_error error = {0};
   test_assert_ok(make(c, &options, &stream, &error), &error);
@@ -389,18 +397,17 @@ static void refuse(const conv_case *c, pph_conv_stream_options options,
 }
 
 static void test_refusals(void **state) {
-  const pph_conv_stream_options good = {.batch = 1, .longest = 4};
+  const pph_conv_stream_options good = choose(1, 4);
   conv_case c = make_case(true, vocoder), bad = c;
-  refuse(&c, (pph_conv_stream_options){.longest = 4}, PPH_INVALID_ARGUMENT,
+  refuse(&c, choose(0, 4), PPH_INVALID_ARGUMENT,
          "batch");
-  refuse(&c, (pph_conv_stream_options){.batch = 1}, PPH_INVALID_ARGUMENT,
+  refuse(&c, choose(1, 0), PPH_INVALID_ARGUMENT,
          "longest");
-  refuse(&c, (pph_conv_stream_options){.batch = 1, .longest = INT64_MAX},
+  refuse(&c, choose(1, INT64_MAX),
          PPH_INVALID_ARGUMENT, "longest");
-  refuse(&c, (pph_conv_stream_options){.batch = INT64_MAX, .longest = 4},
+  refuse(&c, choose(INT64_MAX, 4),
          PPH_LIMIT_EXCEEDED, "bytes");
-  bad.desc.axes = 2;
-  bad.desc.kernel[1] = 1;
+  bad.desc.axes = 2; /* and no kernel for the second */
   refuse(&bad, good, PPH_INVALID_ARGUMENT, "axes");
   bad = c;
   bad.desc.residual = true;
@@ -429,7 +436,7 @@ static void test_refusals(void **state) {
   bad = c;
   bad.desc.pad_end[0] = 6;
   refuse(&bad, good, PPH_UNSUPPORTED, "pad_end");
-  refuse(&c, (pph_conv_stream_options){.batch = 1, .longest = 3},
+  refuse(&c, choose(1, 3),
          PPH_INVALID_ARGUMENT, "multiple");
   assert_int_equal(pph_conv_stream_create(&c.desc, NULL, c.w, c.b, NULL, NULL),
                    PPH_INVALID_ARGUMENT);
@@ -454,7 +461,8 @@ static void test_pool(void **state) {
     memcpy(given.b, c.b, outs * sizeof *c.b);
     memcpy(given.slopes, c.slopes, outs * sizeof *c.slopes);
     int64_t longest = 6 * (c.up ? 1 : c.desc.stride[0]);
-    pph_conv_stream_options options = {c.batch, longest, pool};
+    pph_conv_stream_options options = choose(c.batch, longest);
+    options.pool = pool;
     pph_conv_stream *stream;
     test_assert_ok(make(&given, &options, &stream, &error), &error);
     conv_case_drop(&given);
@@ -482,7 +490,7 @@ static void test_out_of_memory(void **state) {
     for (size_t n = 1; status != PPH_OK; n++) {
       test_failing memory = {.fail_at = n};
       pph_allocator allocator = test_failing_allocator(&memory);
-      pph_conv_stream_options options = {.batch = 1, .longest = 8};
+      pph_conv_stream_options options = choose(1, 8);
       pph_conv_stream *stream;
       pph_error error = {0};
       c.desc.allocator = &allocator;

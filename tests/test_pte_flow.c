@@ -21,6 +21,10 @@ enum {
   VIEW,     /* [1,2] in Y's place */
   ONE,      /* alpha */
   NO, YES,  /* fixed Bools */
+  COUNT, LIMIT, DONE, /* of a loop: 0, 3 and false */
+  AXIS,     /* 0 */
+  BYTES,    /* two i8 */
+  SCALE, LEAST, GREATEST, NONE, /* a tenth, -128, 127 and Null */
   VALUES
 };
 
@@ -48,6 +52,24 @@ static pph_pte_value *make_values(void) {
                                   .allocation_info = &places[i]};
     values[i].val = (pph_flat_choice){&tensors[i], PPH_PTE_TENSOR};
   }
+  static pph_pte_int count = {0}, axis = {0}, limit = {3}, least = {-128}, greatest = {127};
+  static pph_pte_bool done = {0};
+  static pph_pte_double scale = {0.1};
+  static pph_pte_null none;
+  tensors[BYTES] = tensors[X];
+  tensors[BYTES].scalar_type = 1;
+  tensors[BYTES].allocation_info = &places[BYTES];
+  places[BYTES] = (pph_pte_allocation){
+      .memory_id = 1, .memory_offset_low = 16 * (uint32_t)BYTES};
+  values[COUNT].val = (pph_flat_choice){&count, PPH_PTE_INT};
+  values[AXIS].val = (pph_flat_choice){&axis, PPH_PTE_INT};
+  values[LIMIT].val = (pph_flat_choice){&limit, PPH_PTE_INT};
+  values[DONE].val = (pph_flat_choice){&done, PPH_PTE_BOOL};
+  values[BYTES].val = (pph_flat_choice){&tensors[BYTES], PPH_PTE_TENSOR};
+  values[SCALE].val = (pph_flat_choice){&scale, PPH_PTE_DOUBLE};
+  values[LEAST].val = (pph_flat_choice){&least, PPH_PTE_INT};
+  values[GREATEST].val = (pph_flat_choice){&greatest, PPH_PTE_INT};
+  values[NONE].val = (pph_flat_choice){&none, PPH_PTE_NULL};
   tensors[WHICH].scalar_type = 11;
   tensors[WHICH].sizes.at = single;
   tensors[WHICH].sizes.count = 1;
@@ -69,7 +91,17 @@ static pph_pte_bytes write_made(const made_program *made) {
   static pph_pte_operator operators[] = {{TEXT("aten::add"), TEXT("out")},
                                          {TEXT("aten::mul"), TEXT("out")},
                                          {TEXT("aten::copy_"), TEXT("")},
-                                         {TEXT("aten::neg"), TEXT("out")}};
+                                         {TEXT("aten::neg"), TEXT("out")},
+      {TEXT("executorch_prim::add"), TEXT("Scalar")},
+      {TEXT("executorch_prim::eq"), TEXT("Scalar")},
+      {TEXT("aten::sym_size"), TEXT("int")},
+      {TEXT("aten::select_copy"), TEXT("int_out")},
+      {TEXT("executorch_prim::et_copy_index"), TEXT("tensor")},
+      {TEXT("quantized_decomposed::quantize_per_tensor"), TEXT("out")},
+      {TEXT("quantized_decomposed::dequantize_per_tensor"), TEXT("out")},
+      {TEXT("quantized_decomposed::quantize_per_channel"), TEXT("out")},
+      {TEXT("quantized_decomposed::dequantize_per_channel"), TEXT("out")},
+      {TEXT("executorch_prim::floordiv"), TEXT("Scalar")}};
   pph_pte_chain chain = {.instructions = {made->steps, made->step_count}};
   pph_pte_delegate delegate;
   pph_pte_plan plan = {.name = TEXT("forward"),
@@ -144,6 +176,36 @@ static const pph_pte_move_call y_to_u = {Y, U}, z_to_u = {Z, U};
 #define CALL(call) {{(void *)(uintptr_t)&(call), PPH_PTE_KERNEL_CALL}}
 #define MOVE(call) {{(void *)(uintptr_t)&(call), PPH_PTE_MOVE_CALL}}
 #define JUMP(call) {{(void *)(uintptr_t)&(call), PPH_PTE_JUMP_FALSE_CALL}}
+
+static const int32_t add_y[] = {Y, X, ONE, Y, Y};
+static const int32_t count_up[] = {COUNT, ONE, COUNT};
+static const int32_t compare[] = {COUNT, LIMIT, DONE};
+static const int32_t find_size[] = {X, AXIS, LIMIT};
+static const int32_t select_row[] = {X, AXIS, COUNT, Z, Z};
+static const int32_t negate_z[] = {Z, U, U};
+static const int32_t put_row[] = {Y, U, COUNT, Y};
+static const int32_t to_bytes[] = {X,        SCALE, LIMIT, LEAST,
+                                   GREATEST, ONE,   BYTES, BYTES};
+static const int32_t from_bytes[] = {BYTES,    SCALE, LIMIT, LEAST,
+                                     GREATEST, ONE,   NONE,  Y, Y};
+static const int32_t to_channels[] = {X,        KEPT, NONE,  COUNT, LEAST,
+                                      GREATEST, ONE,  BYTES, BYTES};
+static const int32_t from_channels[] = {BYTES,    KEPT, NONE, COUNT, LEAST,
+                                        GREATEST, ONE,  Y,    Y};
+static const int32_t divide[] = {COUNT, COUNT, COUNT};
+static const pph_pte_kernel_call adds_y = {0, SPAN(add_y)},
+                                 counts = {4, SPAN(count_up)},
+                                 compares = {5, SPAN(compare)},
+                                 sizes_x = {6, SPAN(find_size)},
+                                 selects = {7, SPAN(select_row)},
+                                 negates_z = {3, SPAN(negate_z)},
+                                 puts_row = {8, SPAN(put_row)},
+                                 quantizes = {9, SPAN(to_bytes)},
+                                 dequantizes = {10, SPAN(from_bytes)},
+                                 quantizes_channels = {11, SPAN(to_channels)},
+                                 dequantizes_channels = {12,
+                                                         SPAN(from_channels)},
+                                 divides = {13, SPAN(divide)};
 
 static const int32_t x_only[] = {X}, x_and_which[] = {X, WHICH};
 static const int32_t y_and_z[] = {Y, Z}, u_only[] = {U}, y_only[] = {Y},
@@ -258,6 +320,47 @@ static void test_left_out_view(void **state) {
   pph_model_destroy(model);
 }
 
+/* Loads, and compares y of one run, or of several. */
+static void check_y(pph_pte_instruction *steps, uint32_t count, float x0,
+                    float x1, float y0, float y1) {
+  const made_program made = {steps, count, x_only, y_only, 1, 1};
+  pph_model *model;
+  pph_error error = {0};
+  test_assert_ok(load(&made, &model, &error), &error);
+  pph_session *session = open_session(model);
+  expect(session, x0, x1, false, 1, 0, y0, y1);
+  expect(session, x0, x1, false, 1, 0, y0, y1);
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+}
+
+/* y = x * x; do y = y + x; while (++count != 3); */
+static void test_loop(void **state) {
+  const pph_pte_jump_false_call back = {DONE, 1};
+  pph_pte_instruction steps[] = {CALL(squares), CALL(adds_y), CALL(counts),
+                                 CALL(compares), JUMP(back)};
+  check_y(steps, 5, 3, -4, 18, 4);
+}
+
+/* As torch.map is written: a row of x after the other, until x has no more. */
+static void test_rows(void **state) {
+  const pph_pte_jump_false_call back = {DONE, 1};
+  pph_pte_instruction steps[] = {
+      CALL(sizes_x),  CALL(selects), CALL(negates_z), CALL(puts_row),
+      CALL(counts),   CALL(compares), JUMP(back)};
+  check_y(steps, 7, 3, -4, -3, 4);
+}
+
+static void test_quantize(void **state) {
+  pph_pte_instruction whole[] = {CALL(quantizes), CALL(dequantizes)};
+  check_y(whole, 2, 0.26f, -5, 3 * 0.1f, -50 * 0.1f);
+  check_y(whole, 2, 100, -100, 124 * 0.1f, -131 * 0.1f);
+  pph_pte_instruction channels[] = {CALL(quantizes_channels),
+                                    CALL(dequantizes_channels)};
+  check_y(channels, 2, 37, -55, 40, -60);
+  check_y(channels, 2, 5000, -5000, 1270, -2560);
+}
+
 static void refuse(pph_pte_instruction *steps, uint32_t count,
                    pph_status status, const char *message) {
   const made_program made = {steps, count, x_and_which, y_only, 2, 1};
@@ -272,6 +375,18 @@ static void test_refusals(void **state) {
   const pph_pte_jump_false_call back = {WHICH, 0}, out = {WHICH, 5}, inner = {WHICH, 6};
   pph_pte_instruction loop[] = {CALL(squares), JUMP(back)};
   refuse(loop, 2, PPH_UNSUPPORTED, "instruction 1 jumps to 0");
+  /* Loops that never end, with and without work. */
+  const pph_pte_jump_false_call always = {NO, 0};
+  pph_pte_instruction busy[] = {CALL(counts), CALL(squares), JUMP(always)};
+  refuse(busy, 3, PPH_LIMIT_EXCEEDED, "");
+  pph_pte_instruction idle[] = {JUMP(always)};
+  refuse(idle, 1, PPH_LIMIT_EXCEEDED, "loops take more than");
+  pph_pte_instruction zero[] = {CALL(divides), CALL(squares)};
+  refuse(zero, 2, PPH_BAD_MODEL, "0 and 0 have no result");
+  const pph_pte_jump_false_call late = {DONE, 1};
+  pph_pte_instruction gap[] = {CALL(counts), CALL(squares), CALL(puts_row),
+                               JUMP(late)};
+  refuse(gap, 4, PPH_BAD_MODEL, "read before anything writes it");
   /* A branch that ends outside of the one around it. */
   pph_pte_instruction crossing[] = {CALL(squares), JUMP(out),
                                           JUMP(inner),   CALL(doubles),
@@ -288,6 +403,8 @@ int main(void) {
       cmocka_unit_test(test_state),        cmocka_unit_test(test_branches),
       cmocka_unit_test(test_branch_alone), cmocka_unit_test(test_fixed_jumps),
       cmocka_unit_test(test_left_out_view), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_loop),          cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_quantize),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+#include "model_writer.h"
 #include "polyphase/polyphase.h"
 #include "test_support.h"
 
@@ -74,9 +76,90 @@ static void test_limits(void **state) {
   limits.heap_bytes = 100000;
   assert_int_equal(pph_model_load(path, &options, &model, &error),
                    PPH_OUT_OF_MEMORY);
+  assert_string_equal(error.where, path);
+  assert_non_null(strstr(error.message, "pph_limits.heap_bytes"));
   limits.heap_bytes = 0; /* no bound */
   test_assert_ok(pph_model_load(path, &options, &model, &error), &error);
   pph_model_destroy(model);
+}
+
+/* However little memory there is, an error says where. */
+static void test_errors_have_a_place(void **state) {
+  pph_model *model = load();
+  pph_model_options options;
+  pph_session_options few;
+  pph_limits limits;
+  pph_limits_init(&limits);
+  pph_model_options_init(&options);
+  pph_session_options_init(&few);
+  options.limits = few.limits = &limits;
+  float pixels[3 * 4 * 4] = {0};
+  pph_tensor input = {PPH_F32, {4, {1, 3, 4, 4}}, pixels}, output;
+  for (limits.heap_bytes = 1; limits.heap_bytes < 1 << 18;
+       limits.heap_bytes += limits.heap_bytes / 4 + 1) {
+    pph_error error = {0};
+    pph_model *other;
+    pph_session *session;
+    if (pph_model_load(path, &options, &other, &error) == PPH_OUT_OF_MEMORY)
+      assert_true(error.where[0]);
+    pph_model_destroy(other);
+    error.where[0] = 0;
+    if (pph_session_create(model, &few, &session, &error) != PPH_OK)
+      assert_string_equal(error.where, "pph_session_create");
+    else if (pph_session_run(session, &input, 1, &output, 1, &error) != PPH_OK)
+      assert_true(error.where[0]);
+    pph_session_destroy(session);
+  }
+  pph_model_destroy(model);
+}
+
+/* Shapes that the model allows one by one, and whose parts do not fit. */
+static void test_shapes_that_do_not_fit(void **state) {
+  model_bytes bytes = model_write("opset 13; in x f32 1x?; in y f32 2x?;"
+                                  "in z f32 1x5; out s; node Add x z -> t;"
+                                  "node Add t y -> s @name=sum");
+  pph_model *model;
+  pph_error error = {0};
+  test_assert_ok(pph_model_load_bytes(bytes.data, bytes.length, NULL, NULL,
+                                      &model, &error),
+                 &error);
+  pph_session *session = open_session(model);
+  float numbers[10] = {0};
+  pph_tensor inputs[] = {{PPH_F32, {2, {1, 5}}, numbers},
+                         {PPH_F32, {2, {2, 5}}, numbers},
+                         {PPH_F32, {2, {1, 5}}, numbers}},
+             output;
+  test_assert_ok(pph_session_run(session, inputs, 3, &output, 1, &error),
+                 &error);
+  inputs[1].shape.dims[1] = 4;
+  assert_int_equal(pph_session_run(session, inputs, 3, &output, 1, &error),
+                   PPH_INVALID_ARGUMENT);
+  assert_non_null(strstr(error.where, "Add \"sum\""));
+  const char *start =
+      "inputs \"x\" of shape [1,5], \"y\" of shape [2,4] do not fit: ";
+  assert_int_equal(strncmp(error.message, start, strlen(start)), 0);
+  assert_true(strlen(error.message) > strlen(start));
+  assert_int_equal(pph_session_prepare(session, inputs, 3, NULL),
+                   PPH_INVALID_ARGUMENT);
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+  model_bytes_free(&bytes);
+}
+
+/* A file that is named so long that only its end has room. */
+static void test_long_path(void **state) {
+  char folder[300], end[] = "/none.onnx";
+  memset(folder, 'x', sizeof folder);
+  memcpy(folder + sizeof folder - sizeof end, end, sizeof end);
+  pph_model *model;
+  pph_error error = {0};
+  assert_int_not_equal(pph_model_load(folder, NULL, &model, &error), PPH_OK);
+  assert_true(error.where[0]);
+  pph_error inner = {.where = "node 3 Add"};
+  assert_int_equal(pph_error_in_file(&inner, folder, PPH_BAD_MODEL),
+                   PPH_BAD_MODEL);
+  assert_int_equal(strncmp(inner.where, "...x", 4), 0);
+  assert_non_null(strstr(inner.where, "/none.onnx: node 3 Add"));
 }
 
 static void test_create_misuse(void **state) {
@@ -121,20 +204,26 @@ static void test_run_misuse(void **state) {
   pph_session *session = open_session(model);
   float pixels[3 * 4 * 4] = {0};
   pph_tensor input = {PPH_F32, {4, {1, 3, 4, 4}}, pixels};
-  expect_refused(session, &input, 2, 1, "2 inputs given, the model has 1");
+  expect_refused(session, &input, 2, 1, "input_count is 2, the model has 1");
   expect_refused(session, &input, 1, 2, "the model has 1");
   input.type = PPH_I64;
   expect_refused(session, &input, 1, 1, "type i64, must be f32");
+  input.type = 77;
+  expect_refused(session, &input, 1, 1, "type 77 (of no pph_dtype), must be");
   input.type = PPH_F32;
   input.shape.dims[1] = 4;
   expect_refused(session, &input, 1, 1, "shape [1,4,4,4]");
   input.shape.rank = 99;
-  expect_refused(session, &input, 1, 1, "rank 99");
+  expect_refused(session, &input, 1, 1, "rank is 99, must be 0 to 8");
   input.shape = (pph_shape){4, {1, 3, 4, -1}};
-  expect_refused(session, &input, 1, 1, "shape [1,3,4,?]");
+  expect_refused(session, &input, 1, 1, "dimension 3 is -1, must be at least 0");
   input.shape = (pph_shape){4, {1, 3, 4, 4}};
   input.data = NULL;
   expect_refused(session, &input, 1, 1, "data is NULL");
+  pph_error error = {0};
+  assert_int_equal(pph_session_run(session, &input, 1, NULL, 1, &error),
+                   PPH_INVALID_ARGUMENT);
+  assert_string_equal(error.message, "outputs must not be NULL");
   pph_session_destroy(session);
   pph_model_destroy(model);
 }
@@ -253,7 +342,10 @@ static void test_progress(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_describe),      cmocka_unit_test(test_load_misuse),
-      cmocka_unit_test(test_limits),        cmocka_unit_test(test_create_misuse),
+      cmocka_unit_test(test_limits),        cmocka_unit_test(test_errors_have_a_place),
+      cmocka_unit_test(test_shapes_that_do_not_fit),
+      cmocka_unit_test(test_long_path),
+      cmocka_unit_test(test_create_misuse),
       cmocka_unit_test(test_run_misuse),    cmocka_unit_test(test_many_sizes),
       cmocka_unit_test(test_empty_picture),
       cmocka_unit_test(test_empty_huge_picture),

@@ -83,15 +83,31 @@ static pph_status take_conv(void *given, pph_error *error) {
   return status;
 }
 
-static pph_status take_stream(void *given, pph_error *error) {
-  const pph_conv_stream_options options = {.batch = 1, .longest = 1};
+static pph_status open_stream(const pph_conv_desc *desc,
+                              const pph_conv_stream_options *options,
+                              pph_error *error) {
   pph_conv_stream *stream = (pph_conv_stream *)(uintptr_t)8;
-  pph_status status = pph_conv_stream_create(given, &options, weights, NULL,
-                                             &stream, error);
+  pph_status status =
+      pph_conv_stream_create(desc, options, weights, NULL, &stream, error);
   if (status != PPH_OK)
     assert_null(stream);
   pph_conv_stream_destroy(stream);
   return status;
+}
+
+static pph_status take_stream(void *given, pph_error *error) {
+  pph_conv_stream_options options;
+  pph_conv_stream_options_init(&options);
+  options.longest = 1;
+  return open_stream(given, &options, error);
+}
+
+static pph_status take_stream_options(void *given, pph_error *error) {
+  pph_conv_desc desc;
+  pph_conv_desc_init(&desc);
+  desc.axes = 1;
+  desc.in_channels = desc.out_channels = desc.kernel[0] = 2;
+  return open_stream(&desc, given, error);
 }
 
 static pph_status take_operator_limits(void *given, pph_error *error) {
@@ -119,6 +135,8 @@ static const struct_row rows[] = {
     {"pph_conv_desc", sizeof(pph_conv_desc), take_transposed},
     {"pph_conv_desc", sizeof(pph_conv_desc), take_conv},
     {"pph_conv_desc", sizeof(pph_conv_desc), take_stream},
+    {"pph_conv_stream_options", sizeof(pph_conv_stream_options),
+     take_stream_options},
     {"pph_limits", sizeof(pph_limits), take_model_limits},
     {"pph_limits", sizeof(pph_limits), take_session_limits},
     {"pph_limits", sizeof(pph_limits), take_operator_limits}};

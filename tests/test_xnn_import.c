@@ -565,7 +565,7 @@ static void make_linear(maker *m, bool groups, const int8_t *w,
   add_value(m, PPH_PAYLOAD_F32, DIMS(OUT));
   add_value(m, PPH_PAYLOAD_QD8, DIMS(ROWS, IN));
   for (int i = 0; i < OUT * IN / 2; i++)
-    packed[i] = (uint8_t)((w[2 * i] + 8) | (w[2 * i + 1] + 8) << 4);
+    packed[i] = (uint8_t)((w[2 * i] + 8) | (w[2 * i + 1] + 8) * 16);
   for (int i = 0; i < OUT * IN / GROUP; i++) {
     uint32_t bits;
     memcpy(&bits, &scales[i], sizeof bits);

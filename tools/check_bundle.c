@@ -154,5 +154,5 @@ pph_status check_bundle(const tool_options *options, bool *same,
   if (status == PPH_OK)
     status = run_suites(options, file.pte->bundle, same, error);
   pte_file_close(&file);
-  return status;
+  return pph_error_in_file(error, options->arguments[0], status);
 }

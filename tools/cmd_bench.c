@@ -159,7 +159,7 @@ static int bench_file(const tool_options *options) {
   pph_error error = {0};
   pph_model *model;
   if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
-    return tool_fail_model(options->arguments[0], &error);
+    return tool_fail(&error);
   model_inputs inputs = {0};
   model_run runs[2] = {0};
   pph_status status = bench_model(options, model, &inputs, runs, &error);

@@ -9,6 +9,7 @@
 #include "graph/eval_rules.h"
 #include "check.h"
 #include "model_inputs.h"
+#include "npy.h"
 
 /* A model with its session and last outputs. */
 typedef struct side {
@@ -16,7 +17,6 @@ typedef struct side {
   pph_session *session;
   pph_tensor *outputs;
   uint32_t output_count;
-  const char *failed_path; /* the file that could not be loaded */
 } side;
 
 static void clear_side(side *one) {
@@ -41,15 +41,22 @@ static pph_status open_side(const tool_options *options, bool is_second,
   const char *path = options->arguments[is_second && !judges];
   pph_session_options session =
       judges ? judge_options(options) : options->session;
-  pph_status status = tool_load_model(options, path, &one->model, error);
-  if (status != PPH_OK) {
-    one->failed_path = path;
-    return status;
-  }
+  PPH_TRY(tool_load_model(options, path, &one->model, error));
   PPH_TRY(pph_session_create(one->model, &session, &one->session, error));
   one->output_count = pph_model_output_count(one->model);
   one->outputs = calloc(one->output_count + 1, sizeof *one->outputs);
   return one->outputs ? PPH_OK : pph_fail_memory(error);
+}
+
+/* Of what is a number. */
+static void find_range(const pph_tensor *b, size_t count,
+                       report_check *result) {
+  result->low = result->high = fabs((double)NAN); /* not -nan */
+  for (size_t i = 0; i < count; i++) {
+    double value = pph_number_real(b, (int64_t)i);
+    result->low = fmin(result->low, value);
+    result->high = fmax(result->high, value);
+  }
 }
 
 void check_compare(const tool_options *options, const pph_tensor *a,
@@ -58,13 +65,17 @@ void check_compare(const tool_options *options, const pph_tensor *a,
   result->same_shape = a->type == b->type &&
                        pph_shape_equal(&a->shape, &b->shape) &&
                        pph_shape_count(&a->shape, &count);
+  find_range(b, count, result);
+  double peak = fmax(fabs(result->low), fabs(result->high));
+  double fixed = options->absolute +
+                 (isfinite(peak) ? options->of_peak * peak : 0);
   for (size_t i = 0; result->same_shape && i < count; i++) {
     double x = pph_number_real(a, (int64_t)i);
     double y = pph_number_real(b, (int64_t)i);
     if (isnan(x) && isnan(y))
       continue;
     double distance = x == y ? 0 : fabs(x - y);
-    if (!(distance <= options->absolute + options->relative * fabs(y)))
+    if (!(distance <= fixed + options->relative * fabs(y)))
       result->different++;
     if (isnan(distance) || distance > result->worst) {
       result->worst = distance;
@@ -74,9 +85,53 @@ void check_compare(const tool_options *options, const pph_tensor *a,
   result->elements = count;
 }
 
+static void report(const tool_options *options, const char *name,
+                   const pph_tensor *a, const pph_tensor *b, bool *same) {
+  report_check row = {.name = name};
+  check_compare(options, a, b, &row);
+  *same &= row.same_shape && row.different == 0;
+  report_print_check(&row, options->json);
+}
+
+static pph_status compare_files(const tool_options *options, const side *a,
+                                bool *same, pph_error *error) {
+  for (uint32_t i = 0; i < options->expected.count; i++) {
+    uint32_t index;
+    const char *path;
+    pph_tensor stored;
+    PPH_TRY(model_output_require_known(a->model, options->expected.texts[i],
+                                       &index, &path, error));
+    PPH_TRY(npy_load(path, &stored, error));
+    report(options, pph_model_output(a->model, index).name, &a->outputs[index],
+           &stored, same);
+    free(stored.data);
+  }
+  return PPH_OK;
+}
+
+static pph_status check_stored(const tool_options *options, side *a,
+                               model_inputs *inputs, bool *same,
+                               pph_error *error) {
+  if (options->argument_count > 1)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "check",
+                    "--expect compares one model, two are given");
+  PPH_TRY(open_side(options, false, a, error));
+  PPH_TRY(model_inputs_load(options, a->model, inputs, error));
+  PPH_TRY(model_inputs_fill(options, a->model, inputs, error));
+  PPH_TRY(pph_session_run(a->session, inputs->tensors, inputs->count,
+                          a->outputs, a->output_count, error));
+  *same = true;
+  report_begin_check(options->json);
+  pph_status status = compare_files(options, a, same, error);
+  report_end_check(*same && status == PPH_OK, options->json);
+  return status;
+}
+
 static pph_status compare_sides(const tool_options *options, side *a, side *b,
                                 model_inputs *inputs, bool *same,
                                 pph_error *error) {
+  PPH_TRY(open_side(options, false, a, error));
+  PPH_TRY(open_side(options, true, b, error));
   PPH_TRY(model_inputs_load(options, a->model, inputs, error));
   PPH_TRY(model_inputs_fill(options, a->model, inputs, error));
   if (a->output_count != b->output_count)
@@ -89,12 +144,9 @@ static pph_status compare_sides(const tool_options *options, side *a, side *b,
                           b->outputs, b->output_count, error));
   *same = true;
   report_begin_check(options->json);
-  for (uint32_t i = 0; i < a->output_count; i++) {
-    report_check row = {.name = pph_model_output(a->model, i).name};
-    check_compare(options, &a->outputs[i], &b->outputs[i], &row);
-    *same &= row.same_shape && row.different == 0;
-    report_print_check(&row, options->json);
-  }
+  for (uint32_t i = 0; i < a->output_count; i++)
+    report(options, pph_model_output(a->model, i).name, &a->outputs[i],
+           &b->outputs[i], same);
   report_end_check(*same, options->json);
   return PPH_OK;
 }
@@ -103,7 +155,7 @@ static int check_own_cases(const tool_options *options) {
   pph_error error = {0};
   bool same;
   if (check_bundle(options, &same, &error) != PPH_OK)
-    return tool_fail_model(options->arguments[0], &error);
+    return tool_fail(&error);
   return same ? EXIT_DONE : EXIT_NO;
 }
 
@@ -112,19 +164,17 @@ int cmd_check(const tool_options *options) {
   side a = {0}, b = {0};
   model_inputs inputs = {0};
   bool same = false;
-  if (options->argument_count == 1 && check_is_bundle(options->arguments[0]))
+  if (options->argument_count == 1 && !options->expected.count &&
+      check_is_bundle(options->arguments[0]))
     return check_own_cases(options);
-  pph_status status = open_side(options, false, &a, &error);
-  if (status == PPH_OK)
-    status = open_side(options, true, &b, &error);
-  if (status == PPH_OK)
-    status = compare_sides(options, &a, &b, &inputs, &same, &error);
+  pph_status status =
+      options->expected.count
+          ? check_stored(options, &a, &inputs, &same, &error)
+          : compare_sides(options, &a, &b, &inputs, &same, &error);
   model_inputs_clear(&inputs);
   clear_side(&a);
   clear_side(&b);
   if (status != PPH_OK)
-    return a.failed_path   ? tool_fail_model(a.failed_path, &error)
-           : b.failed_path ? tool_fail_model(b.failed_path, &error)
-                           : tool_fail(&error);
+    return tool_fail(&error);
   return same ? EXIT_DONE : EXIT_NO;
 }

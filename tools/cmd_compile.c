@@ -65,7 +65,7 @@ int cmd_compile(const tool_options *options) {
     return tool_fail(&error);
   }
   if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
-    return tool_fail_model(options->arguments[0], &error);
+    return tool_fail(&error);
   pph_heap_init(&heap, NULL, options->limits.heap_bytes);
   pph_status status = compile(options, model, &heap, &files, &error);
   pph_pte_files_clear(&files, &heap);

@@ -22,12 +22,11 @@ static pph_status plan_and_print(const tool_options *options,
 int cmd_info(const tool_options *options) {
   pph_error error = {0};
   if (pte_info_is_container(options->arguments[0]))
-    return pte_info_print(options, &error) == PPH_OK
-               ? EXIT_DONE
-               : tool_fail_model(options->arguments[0], &error);
+    return pte_info_print(options, &error) == PPH_OK ? EXIT_DONE
+                                                     : tool_fail(&error);
   pph_model *model;
   if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
-    return tool_fail_model(options->arguments[0], &error);
+    return tool_fail(&error);
   model_inputs inputs = {0};
   pph_session *session = NULL;
   pph_status status =

@@ -9,47 +9,69 @@
 #include "npy.h"
 #include "random_fill.h"
 
-uint32_t model_inputs_find(const pph_model *model, const char *text,
-                           const char **value) {
+typedef pph_value_info describe(const pph_model *model, uint32_t index);
+
+/* Among `count` values. */
+static uint32_t find(const pph_model *model, describe *info, uint32_t count,
+                     const char *text, const char **value) {
   /* The last '=' that leaves a known name: names may contain one. */
   for (const char *equal = strchr(text, '='); equal;
        equal = strchr(equal + 1, '=')) {
     size_t length = (size_t)(equal - text);
     *value = equal + 1;
-    for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
-      const char *name = pph_model_input(model, i).name;
+    for (uint32_t i = 0; i < count; i++) {
+      const char *name = info(model, i).name;
       if (strlen(name) == length && memcmp(name, text, length) == 0)
         return i;
     }
     char *end;
     unsigned long position = strtoul(text, &end, 10);
-    if (end == equal && end != text &&
-        position < pph_model_input_count(model))
+    if (end == equal && end != text && position < count)
       return (uint32_t)position;
   }
   return UINT32_MAX;
 }
 
-static pph_status unknown_input(const pph_model *model, const char *text,
-                                pph_error *error) {
+uint32_t model_inputs_find(const pph_model *model, const char *text,
+                           const char **value) {
+  return find(model, pph_model_input, pph_model_input_count(model), text,
+              value);
+}
+
+static pph_status unknown(const pph_model *model, describe *info,
+                          uint32_t count, const char *text, const char *what,
+                          pph_error *error) {
   char names[256] = "";
   size_t at = 0;
-  for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
+  for (uint32_t i = 0; i < count; i++) {
     int n = snprintf(names + at, sizeof names - at, "%s\"%s\"", i ? ", " : "",
-                     pph_model_input(model, i).name);
+                     info(model, i).name);
     at += (size_t)n;
     if (at >= sizeof names)
       break;
   }
   return pph_fail(error, PPH_INVALID_ARGUMENT, text,
-                  "the model has no such input; it has %s", names);
+                  "the model has no such %s; it has %s", what, names);
 }
 
 pph_status model_inputs_require_known(const pph_model *model, const char *text,
                                       uint32_t *index, const char **value,
                                       pph_error *error) {
   *index = model_inputs_find(model, text, value);
-  return *index == UINT32_MAX ? unknown_input(model, text, error) : PPH_OK;
+  return *index == UINT32_MAX
+             ? unknown(model, pph_model_input, pph_model_input_count(model),
+                       text, "input", error)
+             : PPH_OK;
+}
+
+pph_status model_output_require_known(const pph_model *model, const char *text,
+                                      uint32_t *index, const char **value,
+                                      pph_error *error) {
+  uint32_t count = pph_model_output_count(model);
+  *index = find(model, pph_model_output, count, text, value);
+  return *index == UINT32_MAX ? unknown(model, pph_model_output, count, text,
+                                        "output", error)
+                              : PPH_OK;
 }
 
 pph_status model_inputs_load(const tool_options *options,

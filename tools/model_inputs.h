@@ -43,4 +43,11 @@ PPH_NODISCARD pph_status model_inputs_require_known(const pph_model *model,
                                                     const char **value,
                                                     pph_error *error);
 
+/* The same of an output. */
+PPH_NODISCARD pph_status model_output_require_known(const pph_model *model,
+                                                    const char *text,
+                                                    uint32_t *index,
+                                                    const char **value,
+                                                    pph_error *error);
+
 #endif

@@ -98,6 +98,10 @@ static bool apply_input(tool_options *options, const char *value) {
   return add_pair(&options->inputs, value);
 }
 
+static bool apply_expect(tool_options *options, const char *value) {
+  return add_pair(&options->expected, value);
+}
+
 static bool apply_shape(tool_options *options, const char *value) {
   return add_pair(&options->shapes, value);
 }
@@ -207,6 +211,10 @@ static bool apply_relative(tool_options *options, const char *value) {
   return parse_number(value, 0, 1e30, &options->relative);
 }
 
+static bool apply_of_peak(tool_options *options, const char *value) {
+  return parse_number(value, 0, 1e30, &options->of_peak);
+}
+
 static bool apply_max_memory(tool_options *options, const char *value) {
   double mebibytes;
   if (!parse_number(value, 1, 1e9, &mebibytes))
@@ -253,7 +261,8 @@ static const struct {
      "the model says has its steps in the first; what has one step serves\n"
      "all. Outputs get the steps as first dimension, a .wav joins them"},
     {"shape", "NAME=1x3x64x64", 0, apply_shape,
-     "an input's shape where no file is given (unknown sizes: 64)"},
+     "an input's shape where no file is given (unknown\n"
+     "sizes: 1 for the first, the batch, else 64)"},
     {"output", "FILE", 'o', apply_output,
      "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
     {"constants", "FILE.ptd", 0, apply_constants,
@@ -286,6 +295,10 @@ static const struct {
      "absolute tolerance, at least 0 (default 1e-4)"},
     {"rtol", "R", 0, apply_relative,
      "relative tolerance, at least 0 (default 1e-4)"},
+    {"ptol", "P", 0, apply_of_peak,
+     "tolerance as a part of the output's largest magnitude (default 0)"},
+    {"expect", "NAME=FILE.npy", 0, apply_expect,
+     "an output of MODEL_A as stored, by name or position; once per output"},
     {"max-memory", "MIB", 0, apply_max_memory,
      "refuse to take more memory than this, at least 1 (default 16384)"},
 };
@@ -413,13 +426,34 @@ void tool_options_print_help(const tool_command *command) {
   }
 }
 
-static int fail_at(const char *path, const pph_error *error) {
+void tool_explain(const pph_error *error, char text[TOOL_MESSAGE]) {
+  static const struct {
+    const char *field, *option;
+  } names[] = {{"pph_limits.heap_bytes", "--max-memory"},
+               {"pph_model_options.constants", "--constants"},
+               {"pph_model_options.method", "--method"}};
+  int at = snprintf(text, TOOL_MESSAGE, "%s%s", error->where,
+                    error->where[0] ? ": " : "");
+  for (const char *from = error->message; *from;) {
+    const char *piece = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !piece; i++)
+      if (strncmp(from, names[i].field, strlen(names[i].field)) == 0) {
+        piece = names[i].option;
+        from += strlen(names[i].field);
+      }
+    at += piece ? snprintf(text + at, (size_t)(TOOL_MESSAGE - at), "%s", piece)
+                : snprintf(text + at, (size_t)(TOOL_MESSAGE - at), "%c",
+                           *from++);
+  }
+}
+
+int tool_fail(const pph_error *error) {
   const char *name = error->status == PPH_BAD_MODEL
                          ? "bad model or file"
                          : pph_status_name(error->status);
-  fprintf(stderr, "polyphase: %s: %s%s%s%s%s\n", name, path ? path : "",
-          path ? ": " : "", error->where, error->where[0] ? ": " : "",
-          error->message);
+  char text[TOOL_MESSAGE];
+  tool_explain(error, text);
+  fprintf(stderr, "polyphase: %s: %s\n", name, text);
   switch (error->status) {
   case PPH_OK:
     return EXIT_DONE;
@@ -448,9 +482,3 @@ pph_status tool_load_model(const tool_options *options, const char *path,
   return pph_model_load(path, &model_options, model, error);
 }
 
-int tool_fail(const pph_error *error) { return fail_at(NULL, error); }
-
-int tool_fail_model(const char *path, const pph_error *error) {
-  bool named = strncmp(error->where, path, strlen(path)) == 0;
-  return fail_at(named ? NULL : path, error);
-}

@@ -39,6 +39,7 @@ typedef struct tool_options {
   bool steps;   /* run: once per step of the inputs */
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */
+  option_pairs expected; /* --expect NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
   option_pairs constants; /* --constants FILE.ptd */
   const char *output, *output_dir, *op, *method;
@@ -46,7 +47,7 @@ typedef struct tool_options {
   option_pairs constants_out; /* optimize: the same, one per --constants */
   picture_range range;
   double seconds;   /* bench: time to spend per candidate */
-  double absolute, relative; /* check: tolerances */
+  double absolute, relative, of_peak; /* check: tolerances */
   /* What is left after the options. */
   char **arguments;
   int argument_count;
@@ -73,11 +74,13 @@ PPH_NODISCARD pph_status tool_load_model(const tool_options *options,
                                          const char *path, pph_model **model,
                                          pph_error *error);
 
+/* "WHERE: MESSAGE", where the library's fields are called as our options. */
+enum { TOOL_MESSAGE = sizeof(pph_error) + 64 };
+void tool_explain(const pph_error *error, char text[TOOL_MESSAGE]);
+
 /* Prints "polyphase: error: WHERE: MESSAGE" and gives the exit code that goes
    with the status. */
 int tool_fail(const pph_error *error);
-/* The same for an error of loading a model: the path comes first. */
-int tool_fail_model(const char *path, const pph_error *error);
 
 /* The commands. */
 int cmd_run(const tool_options *options);

@@ -17,11 +17,12 @@ static const tool_command commands[] = {
      cmd_run},
     {"check", "MODEL_A [MODEL_B] [--input NAME=FILE.npy]...",
      "Runs two models on the same inputs (random ones where none are given)\n"
-     "and compares every output element: |a-b| <= atol + rtol*|b|. Exit 0\n"
-     "when they agree, 1 when not. One model alone is compared with itself\n"
-     "as it is in the file, computed by the reference engine; a bundle\n"
-     "(.bpte) with the outputs of its own test cases.",
-     SESSION_OPTIONS " input shape atol rtol ", 1, 2, cmd_check},
+     "and compares every output element: |a-b| <= atol + rtol*|b| +\n"
+     "ptol*max|b|. Exit 0 when they agree, 1 when not. One model alone is\n"
+     "compared with the stored outputs of --expect; without, with itself as\n"
+     "it is in the file, computed by the reference engine; a bundle (.bpte)\n"
+     "with the outputs of its own test cases.",
+     SESSION_OPTIONS " input shape expect atol rtol ptol ", 1, 2, cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
      "and why; with --json all nodes. Of an ExecuTorch file (.pte, .bpte,\n"

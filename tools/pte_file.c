@@ -3,8 +3,8 @@
 #include "base/fail.h"
 #include "runtime/loaded_model.h"
 
-pph_status pte_file_open(const tool_options *options, pte_file *file,
-                         pph_error *error) {
+static pph_status open_file(const tool_options *options, pte_file *file,
+                            pph_error *error) {
   size_t length;
   *file = (pte_file){.bytes = NULL};
   pph_heap_init(&file->heap, NULL, options->limits.heap_bytes);
@@ -16,6 +16,12 @@ pph_status pte_file_open(const tool_options *options, pte_file *file,
   pph_pte_source source = {"", {file->bytes, length}};
   return pph_pte_open(&source, file->files.sources, file->files.count,
                       &file->heap, &file->pte, error);
+}
+
+pph_status pte_file_open(const tool_options *options, pte_file *file,
+                         pph_error *error) {
+  return pph_error_in_file(error, options->arguments[0],
+                           open_file(options, file, error));
 }
 
 void pte_file_close(pte_file *file) {

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "json.h"
+#include "pte/import_plan.h"
 #include "pte/warnings.h"
 #include "pte_file.h"
 
@@ -12,6 +13,7 @@
    both forms tell the same. */
 typedef struct printer {
   const pph_pte *pte;
+  const pph_limits *limits;
   bool is_json;
   json_writer json;
 } printer;
@@ -181,6 +183,25 @@ static void print_storage(printer *p, const pph_pte_plan *plan,
   }
 }
 
+/* Whether `run` takes the method: an import is made, for that is what knows. */
+static void print_runs(printer *p, const pph_pte_plan *plan) {
+  pph_graph graph;
+  pph_heap heap;
+  pph_error error = {0};
+  pph_heap_init(&heap, NULL, p->limits->heap_bytes);
+  pph_graph_init(&graph, &heap, p->limits);
+  bool runs = pph_pte_import(p->pte, plan, &graph, &error) == PPH_OK;
+  pph_graph_clear(&graph);
+  char why[TOOL_MESSAGE];
+  tool_explain(&error, why);
+  if (p->is_json) {
+    json_bool(&p->json, "runs", runs);
+    json_text(&p->json, "why_not", runs ? NULL : why);
+  } else {
+    printf("  runs: %s%s\n", runs ? "yes" : "no, because ", runs ? "" : why);
+  }
+}
+
 static void print_plan(printer *p, const pph_pte_plan *plan) {
   char name[128];
   copy_text(plan->name, name, sizeof name);
@@ -190,6 +211,7 @@ static void print_plan(printer *p, const pph_pte_plan *plan) {
   } else {
     printf("method %s\n", name);
   }
+  print_runs(p, plan);
   print_values(p, "inputs", "input", plan, plan->inputs.at,
                plan->inputs.count);
   print_values(p, "outputs", "output", plan, plan->outputs.at,
@@ -303,7 +325,7 @@ static void print_container(printer *p) {
 }
 
 pph_status pte_info_print(const tool_options *options, pph_error *error) {
-  printer p = {.is_json = options->json};
+  printer p = {.limits = &options->limits, .is_json = options->json};
   pte_file file;
   pph_status status = pte_file_open(options, &file, error);
   p.pte = file.pte;

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +86,7 @@ void report_print_bench(const report_bench *bench, bool json) {
   }
   finish_table(&rows);
   printf("medians of each node; the whole net, %s: median %.0f us, least "
-         "%.0f us,\nthreads %u, %.1f MiB at most, transposes %u\n",
+         "%.0f us,\nthreads %u, %.1f MiB at most, layout changes %u\n",
          bench->model, bench->us, bench->us_min, bench->threads,
          (double)bench->plan.peak_bytes / (1 << 20), bench->plan.transposes);
 }
@@ -240,25 +241,32 @@ static table check_rows;
 static json_writer check_json;
 
 void report_begin_check(bool json) {
-  static const char *const heads[] = {"output", "elements", "different",
-                                      "largest difference", "at"};
+  static const char *const heads[] = {
+      "output", "elements", "different", "min", "max",
+      "largest difference", "at", "of largest"};
   if (json) {
     json_init(&check_json, stdout);
     json_begin_object(&check_json, NULL);
     json_begin_array(&check_json, "outputs");
   } else {
-    table_init(&check_rows, heads, "lrrrr");
+    table_init(&check_rows, heads, "lrrrrrrr");
   }
 }
 
 void report_print_check(const report_check *row, bool json) {
+  double part = row->worst / fmax(fabs(row->low), fabs(row->high));
+  if (row->worst == 0)
+    part = 0;
   if (json) {
     json_begin_object(&check_json, NULL);
     json_text(&check_json, "name", row->name);
     json_bool(&check_json, "same_shape", row->same_shape);
     json_integer(&check_json, "elements", (int64_t)row->elements);
     json_integer(&check_json, "different", (int64_t)row->different);
+    json_number(&check_json, "min", row->low);
+    json_number(&check_json, "max", row->high);
     json_number(&check_json, "largest_difference", row->worst);
+    json_number(&check_json, "relative_to_peak", part);
     json_end_object(&check_json);
     return;
   }
@@ -268,8 +276,11 @@ void report_print_check(const report_check *row, bool json) {
     table_add_format(&check_rows, "%zu", row->different);
   else
     table_add(&check_rows, "other shape or type");
+  table_add_format(&check_rows, "%g", row->low);
+  table_add_format(&check_rows, "%g", row->high);
   table_add_format(&check_rows, "%g", row->worst);
   table_add_format(&check_rows, "%zu", row->worst_at);
+  table_add_format(&check_rows, "%.2g", part);
 }
 
 void report_end_check(bool same, bool json) {
@@ -280,7 +291,9 @@ void report_end_check(bool same, bool json) {
     return;
   }
   finish_table(&check_rows);
-  printf("%s\n", same ? "the outputs agree" : "the outputs differ");
+  printf("min, max: of what is compared with; of largest: the difference as a "
+         "part of\nthe largest magnitude there\n%s\n",
+         same ? "the outputs agree" : "the outputs differ");
 }
 
 /* info */
@@ -399,7 +412,8 @@ void report_print_info(const pph_model *model, const pph_tensor *inputs,
   print_values("inputs", model, true);
   print_values("outputs", model, false);
   report_print_shapes(model, inputs, "for    ");
-  printf("steps   %u, of which %u transposes; block of %.1f MiB\n\n",
+  printf("steps   %u, of which %u change the layout (Relayout, Transpose);\n"
+         "        block of %.1f MiB\n\n",
          plan.steps, plan.transposes,
          (double)plan.block_bytes / (1 << 20));
   if (!plan.notes) {

@@ -37,7 +37,8 @@ typedef struct report_check {
   const char *name;
   bool same_shape; /* and type */
   size_t elements, different, worst_at;
-  double worst; /* largest |a-b| */
+  double worst;     /* largest |a-b| */
+  double low, high; /* least and greatest b; nan without any */
 } report_check;
 
 void report_begin_check(bool json);

@@ -13,12 +13,17 @@ extern "C" {
 /* A stream belongs to one thread at a time. */
 typedef struct pph_conv_stream pph_conv_stream;
 
+/* Set by pph_conv_stream_options_init, then change fields. */
 typedef struct pph_conv_stream_options {
-  int64_t batch;         /* signals side by side, at least 1 */
-  int64_t longest;       /* most input positions of one push, at least 1 */
+  size_t struct_size;
+  int64_t batch;         /* signals side by side, at least 1, the default */
+  int64_t longest;       /* most input positions of one push, at least 1; to be
+                            set */
   pph_thread_pool *pool; /* NULL: the caller's thread. As pph_conv_tensors.pool,
                             and must outlive the stream */
 } pph_conv_stream_options;
+
+void pph_conv_stream_options_init(pph_conv_stream_options *options);
 
 typedef struct pph_conv_stream_info {
   int64_t step;    /* a push has a multiple of so many positions: 1, but the

@@ -25,13 +25,13 @@ static pph_status create(const pph_conv_desc *desc,
   PPH_TRY(pph_conv_desc_start(desc, weights->transposed, &heap, error));
   pph_conv_transpose *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
   if (!made)
-    return pph_fail_memory(error);
+    return pph_error_at(error, "create", pph_fail_memory(error));
   made->heap = heap;
   pph_status status =
       pph_conv_op_create(desc, weights, &made->heap, &made->op, error);
   if (status != PPH_OK) {
     pph_conv_transpose_destroy(made);
-    return status;
+    return pph_error_at(error, "create", status);
   }
   *op = made;
   return PPH_OK;
@@ -62,8 +62,9 @@ pph_status pph_conv_transpose_reshape(pph_conv_transpose *op, int64_t batch,
   PPH_TRY_POINTER("reshape", input, error);
   PPH_TRY_POINTER("reshape", output, error);
   PPH_TRY_POINTER("reshape", workspace_bytes, error);
-  return pph_conv_op_reshape(op->op, batch, input, output, workspace_bytes,
-                             error);
+  return pph_error_at(error, "reshape",
+                      pph_conv_op_reshape(op->op, batch, input, output,
+                                          workspace_bytes, error));
 }
 
 pph_status pph_conv_transpose_run(const pph_conv_transpose *op,
@@ -71,7 +72,7 @@ pph_status pph_conv_transpose_run(const pph_conv_transpose *op,
                                   pph_error *error) {
   PPH_TRY_POINTER("run", op, error);
   PPH_TRY_POINTER("run", tensors, error);
-  return pph_conv_op_run(op->op, tensors, error);
+  return pph_error_at(error, "run", pph_conv_op_run(op->op, tensors, error));
 }
 
 pph_operator_info pph_conv_transpose_explain(const pph_conv_transpose *op) {

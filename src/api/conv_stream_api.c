@@ -2,6 +2,7 @@
 #include "polyphase/conv_stream.h"
 
 #include "base/fail.h"
+#include "base/public_struct.h"
 #include "op/conv_desc.h"
 #include "op/stream_op.h"
 
@@ -9,6 +10,28 @@ struct pph_conv_stream {
   pph_heap heap;
   pph_stream_op *op;
 };
+
+void pph_conv_stream_options_init(pph_conv_stream_options *options) {
+  *options =
+      (pph_conv_stream_options){.struct_size = sizeof *options, .batch = 1};
+}
+
+/* Before what the desc says of axes that no stream has. */
+static pph_status check_structs(const pph_conv_desc *desc,
+                                const pph_conv_stream_options *options,
+                                pph_error *error) {
+  PPH_TRY(pph_check_struct_size("pph_conv_desc", desc->struct_size,
+                                sizeof *desc, error));
+  PPH_TRY(pph_check_struct_size("pph_conv_stream_options",
+                                options->struct_size, sizeof *options, error));
+  if (desc->residual)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
+                    "residual must be false for a stream");
+  if (desc->axes == 1)
+    return PPH_OK;
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
+                  "axes is %u, must be 1 for a stream", desc->axes);
+}
 
 static pph_status create(const pph_conv_desc *desc,
                          const pph_conv_stream_options *options,
@@ -20,16 +43,17 @@ static pph_status create(const pph_conv_desc *desc,
   PPH_TRY_POINTER("create", options, error);
   PPH_TRY_POINTER("create", stream, error);
   pph_heap heap;
+  PPH_TRY(check_structs(desc, options, error));
   PPH_TRY(pph_conv_desc_start(desc, weights->transposed, &heap, error));
   pph_conv_stream *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
   if (!made)
-    return pph_fail_memory(error);
+    return pph_error_at(error, "create", pph_fail_memory(error));
   made->heap = heap;
   pph_status status = pph_stream_op_create(desc, options, weights, &made->heap,
                                            &made->op, error);
   if (status != PPH_OK) {
     pph_conv_stream_destroy(made);
-    return status;
+    return pph_error_at(error, "create", status);
   }
   *stream = made;
   return PPH_OK;

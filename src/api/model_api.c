@@ -25,7 +25,7 @@ static pph_status make_model(const pph_model_options *options,
                 limits.heap_bytes);
   pph_model *made = pph_heap_allocate_zeroed(&heap, 1, sizeof *made);
   if (!made)
-    return pph_fail_memory(error);
+    return pph_error_at(error, "pph_model", pph_fail_memory(error));
   pph_heap_init(&made->heap, options ? options->allocator : NULL,
                 limits.heap_bytes);
   made->limits = limits;
@@ -63,10 +63,9 @@ static pph_status copy_folder(pph_model *model, const char *path,
 
 pph_status pph_model_load(const char *path, const pph_model_options *options,
                           pph_model **model, pph_error *error) {
-  if (!model || !path)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_model_load",
-                    "path and model must not be NULL");
+  PPH_TRY_POINTER("pph_model_load", model, error);
   *model = NULL;
+  PPH_TRY_POINTER("pph_model_load", path, error);
   pph_model *made;
   PPH_TRY(make_model(options, &made, error));
   char *folder = NULL;
@@ -74,17 +73,18 @@ pph_status pph_model_load(const char *path, const pph_model_options *options,
   if (status == PPH_OK)
     status = pph_file_read(path, &made->limits, &made->heap, &made->bytes,
                            &made->length, error);
-  return finish_load(made, folder, options, status, model, error);
+  status = finish_load(made, folder, options, status, model, error);
+  return pph_error_in_file(error, path, status);
 }
 
 pph_status pph_model_load_bytes(const void *bytes, size_t length,
                                 const char *folder,
                                 const pph_model_options *options,
                                 pph_model **model, pph_error *error) {
-  if (!model || (!bytes && length))
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_model_load_bytes",
-                    "bytes and model must not be NULL");
+  PPH_TRY_POINTER("pph_model_load_bytes", model, error);
   *model = NULL;
+  if (length)
+    PPH_TRY_POINTER("pph_model_load_bytes", bytes, error);
   pph_model *made;
   PPH_TRY(make_model(options, &made, error));
   pph_status status = PPH_OK;
@@ -94,7 +94,8 @@ pph_status pph_model_load_bytes(const void *bytes, size_t length,
   else if (length)
     memcpy(made->bytes, bytes, length);
   made->length = length;
-  return finish_load(made, folder, options, status, model, error);
+  status = finish_load(made, folder, options, status, model, error);
+  return pph_error_at(error, "pph_model_load_bytes", status);
 }
 
 void pph_model_destroy(pph_model *model) {

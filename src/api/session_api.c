@@ -41,27 +41,18 @@ static pph_status check_options(const pph_session_options *options,
   const char *where = "pph_session_options";
   PPH_TRY(pph_check_struct_size(where, options->struct_size, sizeof *options,
                                 error));
-  if ((unsigned)options->engine > PPH_ENGINE_REFERENCE)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "engine is %d, must be 0 to 3", (int)options->engine);
-  if ((unsigned)options->accuracy > PPH_ACCURACY_EXACT)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "accuracy is %d, must be 0 to 2", (int)options->accuracy);
-  if ((unsigned)options->cpu > PPH_CPU_NEON)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "cpu is %d, must be 0 to %d", (int)options->cpu,
-                    PPH_CPU_NEON);
-  if ((unsigned)options->lowering > PPH_LOWERING_NEVER)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "lowering is %d, must be 0 to 2", (int)options->lowering);
-  if (options->threads > PPH_MAX_THREADS)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "threads is %u, must be 0 to %d", options->threads,
-                    PPH_MAX_THREADS);
-  if (options->plans < 1 || options->plans > MAX_PLANS)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "plans is %u, must be 1 to %d", options->plans,
-                    MAX_PLANS);
+  const struct {
+    const char *name;
+    int64_t value, low, high;
+  } rows[] = {{"engine", options->engine, 0, PPH_ENGINE_REFERENCE},
+              {"accuracy", options->accuracy, 0, PPH_ACCURACY_EXACT},
+              {"cpu", options->cpu, 0, PPH_CPU_NEON},
+              {"lowering", options->lowering, 0, PPH_LOWERING_NEVER},
+              {"threads", options->threads, 0, PPH_MAX_THREADS},
+              {"plans", options->plans, 1, MAX_PLANS}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    PPH_TRY(pph_check_range(where, rows[i].name, rows[i].value, rows[i].low,
+                            rows[i].high, error));
   return check_dump(options->dump, error);
 }
 
@@ -113,10 +104,9 @@ static pph_status fill_session(pph_session *session,
 pph_status pph_session_create(const pph_model *model,
                               const pph_session_options *options,
                               pph_session **session, pph_error *error) {
-  if (!session || !model)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_create",
-                    "model and session must not be NULL");
+  PPH_TRY_POINTER("pph_session_create", session, error);
   *session = NULL;
+  PPH_TRY_POINTER("pph_session_create", model, error);
   pph_session_options standard;
   pph_session_options_init(&standard);
   if (!options)
@@ -128,13 +118,13 @@ pph_status pph_session_create(const pph_model *model,
   pph_heap_init(&first, &model->heap.allocator, limits.heap_bytes);
   pph_session *made = pph_heap_allocate_zeroed(&first, 1, sizeof *made);
   if (!made)
-    return pph_fail_memory(error);
+    return pph_error_at(error, "pph_session_create", pph_fail_memory(error));
   made->model = model;
   pph_heap_init(&made->heap, &model->heap.allocator, limits.heap_bytes);
   pph_status status = fill_session(made, options, error);
   if (status != PPH_OK) {
     pph_session_destroy(made);
-    return status;
+    return pph_error_at(error, "pph_session_create", status);
   }
   *session = made;
   return PPH_OK;
@@ -158,13 +148,15 @@ void pph_session_destroy(pph_session *session) {
 static pph_status check_counts(const pph_session *session,
                                const pph_tensor *inputs, uint32_t input_count,
                                const char *where, pph_error *error) {
-  if (!session || (!inputs && input_count))
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "session and inputs must not be NULL");
+  PPH_TRY_POINTER(where, session, error);
   uint32_t legal = pph_model_input_count(session->model);
   if (input_count != legal)
     return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "%u inputs given, the model has %u", input_count, legal);
+                    "input_count is %u, the model has %u inputs", input_count,
+                    legal);
+  if (!inputs && legal)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "inputs must not be NULL");
   return PPH_OK;
 }
 
@@ -172,8 +164,10 @@ pph_status pph_session_prepare(pph_session *session, const pph_tensor *inputs,
                                uint32_t input_count, pph_error *error) {
   PPH_TRY(check_counts(session, inputs, input_count, "pph_session_prepare",
                        error));
-  return pph_session_find_plan(session, pph_session_add_state(session, inputs),
-                               error);
+  return pph_error_at(
+      error, "pph_session_prepare",
+      pph_session_find_plan(session, pph_session_add_state(session, inputs),
+                            error));
 }
 
 void pph_session_reset(pph_session *session) {
@@ -218,11 +212,14 @@ pph_status pph_session_run(pph_session *session, const pph_tensor *inputs,
            (output_count < legal ? output_count : legal) * sizeof *outputs);
   PPH_TRY(check_counts(session, inputs, input_count, "pph_session_run",
                        error));
-  if (output_count != legal || (!outputs && legal))
+  if (output_count != legal)
     return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_run",
-                    "room for %u outputs given, the model has %u",
-                    outputs ? output_count : 0, legal);
-  PPH_TRY(run(session, inputs, error));
+                    "output_count is %u, the model has %u outputs",
+                    output_count, legal);
+  if (!outputs && legal)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_session_run",
+                    "outputs must not be NULL");
+  PPH_TRY(pph_error_at(error, "pph_session_run", run(session, inputs, error)));
   if (legal)
     memcpy(outputs, session->outputs, legal * sizeof *outputs);
   return PPH_OK;

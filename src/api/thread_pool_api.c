@@ -7,14 +7,15 @@
 
 pph_status pph_thread_pool_create(uint32_t threads, pph_thread_pool **pool,
                                   pph_error *error) {
-  if (!pool || threads > PPH_MAX_THREADS)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_thread_pool_create",
-                    "threads is %u, must be 0 to %d, and pool not NULL",
-                    threads, PPH_MAX_THREADS);
+  const char *where = "pph_thread_pool_create";
+  PPH_TRY_POINTER(where, pool, error);
+  *pool = NULL;
+  PPH_TRY(
+      pph_check_range(where, "threads", threads, 0, PPH_MAX_THREADS, error));
   threads = pph_cpu_threads(threads);
   *pool = pthreadpool_create(threads);
   if (!*pool)
-    return pph_fail(error, PPH_OUT_OF_MEMORY, "",
+    return pph_fail(error, PPH_OUT_OF_MEMORY, where,
                     "the %u threads could not be started", threads);
   return PPH_OK;
 }

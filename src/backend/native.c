@@ -6,6 +6,7 @@
 #include "backend/native_rows.h"
 #include "base/checked.h"
 #include "base/fail.h"
+#include "op/algo.h"
 
 /* One of the three is in use: `conv` and `unary.apply` say which. */
 typedef struct native_state {
@@ -69,12 +70,12 @@ static pph_status prepare(pph_backend_context *context, pph_step *step,
 /* Threads */
 
 /* Copies [first, first + count) of a move, which have the same outermost axis
-   of `rows`. */
+   of `rows`; a thread takes `tile` of them at a time. */
 typedef struct copy_task {
   const pph_move *move;
   const pph_run_pointers *pointers;
   uint32_t first, count;
-  size_t rows;
+  size_t rows, tile;
   double bytes;
 } copy_task;
 
@@ -85,12 +86,15 @@ static size_t count_rows(const pph_strided_copy *copy) {
 /* All copies of a few rows, then of the next: neighbours in the target (the
    inputs of a Concat) are written while they are in cache. One copy alone has
    no neighbours. */
-static void copy_rows(void *argument, size_t begin, size_t count) {
+static void copy_rows(void *argument, uint32_t worker, size_t block) {
   const double cached = 64 * 1024;
   const copy_task *task = argument;
   double wanted = cached / (task->bytes / (double)task->rows + 1);
-  size_t end = begin + count, step = wanted < 1 ? 1 : (size_t)wanted;
-  step = task->count == 1 ? count : step;
+  size_t begin = block * task->tile, end = begin + task->tile;
+  size_t step = wanted < 1 ? 1 : (size_t)wanted;
+  (void)worker;
+  end = end < task->rows ? end : task->rows;
+  step = task->count == 1 ? end - begin : step;
   for (size_t row = begin; row < end; row += step)
     for (uint32_t i = task->first; i < task->first + task->count; i++)
       pph_strided_copy_run(&task->move->copies[i],
@@ -117,20 +121,28 @@ static void run_copies(pthreadpool_t pool, copy_task *task) {
   const double small = 64 * 1024; /* below this threads cost more */
   size_t threads =
       task->bytes < small || !pool ? 1 : pthreadpool_get_threads_count(pool);
-  size_t tile = pph_divide_up(task->rows, threads > 1 ? 4 * threads : 1);
-  pthreadpool_parallelize_1d_tile_1d(threads > 1 ? pool : NULL, copy_rows, task,
-                                     task->rows, tile, 0);
+  task->tile = pph_divide_up(task->rows, threads > 1 ? 4 * threads : 1);
+  if (!task->rows)
+    return;
+  pph_algo_parallelize(pool, (uint32_t)threads,
+                       pph_divide_up(task->rows, task->tile), copy_rows, task);
 }
+
+enum { UNARY_TILE = 4096 };
 
 typedef struct unary_task {
   pph_unary unary;
   const float *source;
   float *target;
+  size_t count;
 } unary_task;
 
-static void apply_range(void *argument, size_t begin, size_t count) {
+static void apply_tile(void *argument, uint32_t worker, size_t block) {
   const unary_task *task = argument;
-  for (size_t i = begin; i < begin + count; i++)
+  size_t begin = block * UNARY_TILE, end = begin + UNARY_TILE;
+  (void)worker;
+  end = end < task->count ? end : task->count;
+  for (size_t i = begin; i < end; i++)
     task->target[i] =
         task->unary.apply(task->source[i], task->unary.alpha, task->unary.beta);
 }
@@ -154,9 +166,11 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
   if (state->conv)
     return pph_native_conv_run(context, state->conv, pointers, error);
   if (state->unary.apply) {
-    unary_task task = {state->unary, pointers->inputs[0], pointers->outputs[0]};
-    pthreadpool_parallelize_1d_tile_1d(context->pool, apply_range, &task,
-                                       state->count, 4096, 0);
+    unary_task task = {state->unary, pointers->inputs[0], pointers->outputs[0],
+                       state->count};
+    pph_algo_parallelize(context->pool, UINT32_MAX,
+                         pph_divide_up(state->count, UNARY_TILE), apply_tile,
+                         &task);
     return PPH_OK;
   }
   const pph_move *move = &state->move;

@@ -19,7 +19,7 @@ struct pph_native_conv {
 typedef struct conv_node {
   pph_conv_desc desc;
   pph_conv_weights weights;
-  int64_t batch, input[PPH_MAX_AXES];
+  int64_t batch, input[PPH_MAX_AXES], output[PPH_MAX_AXES];
 } conv_node;
 
 static bool is_conv(const pph_node *node) {
@@ -112,6 +112,7 @@ static bool find_conv(const pph_graph *graph, const pph_node *node,
   conv->batch = window.batch;
   for (uint32_t i = 0; i < window.axes; i++) {
     conv->input[i] = window.input[i];
+    conv->output[i] = window.output[i];
     if (!set_axis(&window, i, conv->weights.transposed, &conv->desc))
       return false;
   }
@@ -125,21 +126,29 @@ bool pph_native_conv_supports(const pph_graph *graph, const pph_node *node) {
 }
 
 /* A convolution of one tap and few channels reads an input for every few
-   products: there XNNPACK is faster, whatever the size of the picture. With two
-   taps it no longer is. */
-static bool is_shallow(const conv_node *conv) {
-  enum { SHALLOW = 40, FEW_OUTPUTS = 4 };
-  const pph_conv_desc *desc = &conv->desc;
-  int64_t taps = 1;
-  for (uint32_t i = 0; i < desc->axes; i++)
-    taps *= desc->kernel[i];
-  return !conv->weights.transposed && desc->group == 1 && taps == 1 &&
-         desc->in_channels < SHALLOW && desc->out_channels > FEW_OUTPUTS;
+   products, and a depthwise one of a small plane is mostly edges: there XNNPACK
+   is faster. */
+static bool is_shallow(const pph_conv_desc *desc, int64_t taps,
+                       int64_t pixels) {
+  enum { SHALLOW = 40, FEW_OUTPUTS = 4, FEW_TAPS = 9, FEW_PIXELS = 64 };
+  if (desc->group == 1)
+    return taps == 1 && desc->in_channels < SHALLOW &&
+           desc->out_channels > FEW_OUTPUTS;
+  return desc->group == desc->in_channels &&
+         desc->group == desc->out_channels && taps <= FEW_TAPS &&
+         pixels <= FEW_PIXELS;
 }
 
 bool pph_native_conv_prefers(const pph_graph *graph, const pph_node *node) {
   conv_node conv;
-  return find_conv(graph, node, &conv) && !is_shallow(&conv);
+  if (!find_conv(graph, node, &conv))
+    return false;
+  int64_t taps = 1, pixels = 1;
+  for (uint32_t i = 0; i < conv.desc.axes; i++) {
+    taps *= conv.desc.kernel[i];
+    pixels *= conv.output[i];
+  }
+  return conv.weights.transposed || !is_shallow(&conv.desc, taps, pixels);
 }
 
 static pph_status make_operator(pph_backend_context *context, pph_step *step,

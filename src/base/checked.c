@@ -65,7 +65,7 @@ const char *pph_shape_text(const pph_shape *shape, char *text, size_t size) {
   text[0] = 0;
   for (int32_t i = 0; i < shape->rank && at < size; i++) {
     const char *separator = i ? "," : "[";
-    int n = shape->dims[i] < 0
+    int n = shape->dims[i] == -1
                 ? snprintf(text + at, size - at, "%s?", separator)
                 : snprintf(text + at, size - at, "%s%lld", separator,
                            (long long)shape->dims[i]);
@@ -73,5 +73,12 @@ const char *pph_shape_text(const pph_shape *shape, char *text, size_t size) {
   }
   if (at < size)
     snprintf(text + at, size - at, "%s", shape->rank ? "]" : "[]");
+  return text;
+}
+
+const char *pph_dtype_text(pph_dtype type, char *text, size_t size) {
+  if (pph_dtype_size(type))
+    return pph_dtype_name(type);
+  snprintf(text, size, "%d (of no pph_dtype)", (int)type);
   return text;
 }

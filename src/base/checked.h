@@ -45,8 +45,11 @@ bool pph_shape_equal(const pph_shape *a, const pph_shape *b);
 /* No dimension is -1. */
 bool pph_shape_known(const pph_shape *shape);
 
-/* Prints "[1,3,224,224]" ("?" for unknown) into `text`; returns `text`. */
+/* Prints "[1,3,224,224]" ("?" for -1, unknown) into `text`; returns `text`. */
 const char *pph_shape_text(const pph_shape *shape, char *text, size_t size);
+
+/* "f32", or "77 (of no pph_dtype)" in `text`. */
+const char *pph_dtype_text(pph_dtype type, char *text, size_t size);
 
 /* Floor and ceiling of a / b for b > 0, right for negative a too. */
 static inline int64_t pph_floor_div(int64_t a, int64_t b) {

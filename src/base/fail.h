@@ -2,6 +2,8 @@
 #ifndef PPH_BASE_FAIL_H
 #define PPH_BASE_FAIL_H
 
+#include <stdint.h>
+
 #include "polyphase/status.h"
 
 /* Writes status, place and message to *error (which may be NULL) and returns
@@ -14,6 +16,24 @@ pph_status pph_fail(pph_error *error, pph_status status, const char *where,
 /* Fills `where` if it is still empty; used by callers who know the place. */
 void pph_error_set_where(pph_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Both give `status` back. What failed without a place gets one: the public
+   function that was called. */
+pph_status pph_error_at(pph_error *error, const char *where,
+                        pph_status status);
+/* The file that the place lies in is put before it, unless it is there. */
+pph_status pph_error_in_file(pph_error *error, const char *path,
+                             pph_status status);
+
+/* Numbers that callers give, low <= value <= high (INT64_MAX: no bound) and
+   multiples of `step`, which is what `of` says. */
+PPH_NODISCARD pph_status pph_check_range(const char *where, const char *name,
+                                         int64_t value, int64_t low,
+                                         int64_t high, pph_error *error);
+PPH_NODISCARD pph_status pph_check_multiple(const char *where,
+                                            const char *name, int64_t value,
+                                            const char *of, int64_t step,
+                                            pph_error *error);
 
 /* pph_fail for an allocation that gave nothing. */
 pph_status pph_fail_memory(pph_error *error);

@@ -98,10 +98,10 @@ static pph_status check_output_padding(const pph_axis *axis, pph_error *error) {
   if (axis->output_padding >= 0 && axis->output_padding < bound)
     return PPH_OK;
   return pph_fail(error, PPH_BAD_MODEL, "",
-                  "output_padding is %lld, must be 0 to %lld (below the larger "
-                  "of stride %lld and dilation %lld)",
-                  (long long)axis->output_padding, (long long)bound - 1,
-                  (long long)axis->stride, (long long)axis->dilation);
+                  "output_padding is %lld, must be at least 0 and below the "
+                  "larger of stride %lld and dilation %lld",
+                  (long long)axis->output_padding, (long long)axis->stride,
+                  (long long)axis->dilation);
 }
 
 /* The output's length before pads. For an empty input it may be negative. */

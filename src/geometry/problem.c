@@ -54,6 +54,7 @@ static bool is_depth(const field_row *field, int index) {
 /* Where the reader is in the text. */
 typedef struct text_reader {
   const char *text, *at;
+  const char *key; /* of the field that is read, "" before */
   pph_error *error;
 } text_reader;
 
@@ -61,8 +62,23 @@ static pph_status refuse(const text_reader *reader, const char *expected) {
   char where[48];
   snprintf(where, sizeof where, "problem, column %zu",
            (size_t)(reader->at - reader->text) + 1);
+  if (!*reader->at && reader->key[0])
+    return pph_fail(reader->error, PPH_INVALID_ARGUMENT, where,
+                    "the text ends in \"%s\", %s is missing", reader->key,
+                    expected);
   return pph_fail(reader->error, PPH_INVALID_ARGUMENT, where,
                   "found \"%.16s\", expected %s", reader->at, expected);
+}
+
+/* The text ends before the field `key`. */
+static pph_status refuse_end(const text_reader *reader, const char *key) {
+  char where[48];
+  snprintf(where, sizeof where, "problem, column %zu",
+           (size_t)(reader->at - reader->text) + 1);
+  return pph_fail(reader->error, PPH_INVALID_ARGUMENT, where,
+                  "the text ends, \"%s\" is missing: it must be \"[conv ]f32 "
+                  "nN gN ciN coN iHxW kHxW sHxW dHxW pT,L,B,R[ opHxW]\"",
+                  key);
 }
 
 /* Takes `word` if it is next and ends there. */
@@ -134,10 +150,13 @@ static pph_status read_fields(text_reader *reader, pph_problem *problem) {
     if (i > 0) {
       if (*reader->at == 0 && fields[i].optional)
         continue;
+      if (!*reader->at)
+        return refuse_end(reader, fields[i].key);
       if (*reader->at != ' ')
         return refuse(reader, "a space");
       reader->at++;
     }
+    reader->key = fields[i].key;
     PPH_TRY(read_field(reader, &fields[i], deep, problem));
   }
   return *reader->at == 0 ? PPH_OK : refuse(reader, "the end");
@@ -145,11 +164,7 @@ static pph_status read_fields(text_reader *reader, pph_problem *problem) {
 
 static pph_status check_count(const char *name, int64_t value,
                               pph_error *error) {
-  if (value >= 1 && value <= INT32_MAX)
-    return PPH_OK;
-  return pph_fail(error, PPH_INVALID_ARGUMENT, "problem",
-                  "%s is %lld, must be 1 to %d", name, (long long)value,
-                  INT32_MAX);
+  return pph_check_range("problem", name, value, 1, INT32_MAX, error);
 }
 
 static pph_status check_channels(const pph_problem *problem, pph_error *error) {
@@ -157,15 +172,10 @@ static pph_status check_channels(const pph_problem *problem, pph_error *error) {
   PPH_TRY(check_count("g", problem->group, error));
   PPH_TRY(check_count("ci", problem->in_channels, error));
   PPH_TRY(check_count("co", problem->out_channels, error));
-  int64_t channels = problem->in_channels % problem->group
-                         ? problem->in_channels
-                         : problem->out_channels;
-  if (channels % problem->group == 0)
-    return PPH_OK;
-  return pph_fail(error, PPH_INVALID_ARGUMENT, "problem",
-                  "%s is %lld, must be a multiple of g, %lld",
-                  channels == problem->in_channels ? "ci" : "co",
-                  (long long)channels, (long long)problem->group);
+  PPH_TRY(pph_check_multiple("problem", "ci", problem->in_channels, "g",
+                             problem->group, error));
+  return pph_check_multiple("problem", "co", problem->out_channels, "g",
+                            problem->group, error);
 }
 
 static pph_status resolve_axis(pph_problem *problem, int index,
@@ -196,7 +206,7 @@ static pph_status parse(text_reader *reader, pph_problem *problem) {
 
 pph_status pph_problem_parse(const char *text, pph_problem *problem,
                              pph_error *error) {
-  text_reader reader = {text, text, error};
+  text_reader reader = {text, text, "", error};
   memset(problem, 0, sizeof *problem);
   pph_status status = parse(&reader, problem);
   if (status != PPH_OK)

@@ -18,11 +18,10 @@ enum { PPH_FILTER_MAX_POINTS = 8, PPH_FILTER_MAX_TAPS = 3 };
    but the first. F(7, 2) is for lines only. */
 #define PPH_FILTERS(X)                                                         \
   X(1_1, 1, 1, 1)                                                              \
-  X(2_2, 2, 2, 3) X(3_2, 3, 2, 4) X(4_2, 4, 2, 5) X(5_2, 5, 2, 6)              \
-  X(7_2, 7, 2, 8)                                                              \
-  X(2_3, 2, 3, 4) X(3_3, 3, 3, 5) X(4_3, 4, 3, 6)                              \
-  X(2_2L, 2, 2, 3) X(2_2H, 2, 2, 3)                                            \
-  X(4_2L, 4, 2, 5) X(4_2H, 4, 2, 5)
+  X(2_2, 2, 2, 3)                                                              \
+  X(3_2, 3, 2, 4) X(4_2, 4, 2, 5) X(5_2, 5, 2, 6) X(7_2, 7, 2, 8)              \
+      X(2_3, 2, 3, 4) X(3_3, 3, 3, 5) X(4_3, 4, 3, 6) X(2_2L, 2, 2, 3)         \
+          X(2_2H, 2, 2, 3) X(4_2L, 4, 2, 5) X(4_2H, 4, 2, 5)
 
 typedef enum pph_filter_id {
 #define PPH_FILTER(name, outputs, taps, points) PPH_FILTER_##name,
@@ -65,13 +64,14 @@ typedef struct pph_filter_out_run {
   pph_filter_id filter;     /* along columns */
   pph_filter_id row_filter; /* F(1, 1) for a line; else of the same outputs and
                                the same windows */
-  bool stream; /* past the caches, where whole lines are written */
+  bool stream;              /* past the caches, where whole lines are written */
   size_t columns;
   const float *sums; /* sums[point * point_step + column] */
   size_t point_step;
   float *output;
   int64_t offset; /* of the first output's first column from `output` */
   int64_t row_step, column_step;
+  int64_t ahead; /* so far from every output, what is stored next is fetched */
   pph_filter_extent extent;
   const pph_epilogue *epilogue; /* residual: as `output` */
 } pph_filter_out_run;

@@ -246,6 +246,8 @@ static void keep_declaration(pph_import *import, pph_id id,
     value->has_rank = false;
     memset(value->dim_names, 0, sizeof value->dim_names);
   }
+  /* Exporters write no dimensions where they do not know them. */
+  value->has_rank &= value->shape.rank > 0;
   import->error = error;
 }
 

@@ -18,7 +18,7 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   int64_t lanes = pph_kernel_find("f32_grouped", spec->cpu)->lanes;
   int64_t ins = p->in_channels / p->group, outs = p->out_channels / p->group;
   bool gathered = lanes * ins > 2 * lanes * outs;
-  double picking = outs % lanes == 0 ? 0.3 : gathered ? (double)lanes / 2 : 1;
+  double picking = outs % lanes == 0 ? 0.45 : gathered ? (double)lanes / 2 : 1;
   return pph_channelwise_cost(spec, picking);
 }
 

@@ -245,6 +245,6 @@ pph_algo_cost pph_channelwise_cost(const pph_conv_spec *spec, double picking) {
   double weights = pph_cost_memory((double)cost.packed_bytes, bytes);
   double memory = pph_cost_memory(bytes, bytes);
   double compute = pph_cost_flops(spec->cpu, cycles * 4 * lanes);
-  cost.us = 0.5 + weights + (memory > compute ? memory : compute);
+  cost.us = 0.5 + weights + pph_cost_overlap(memory, compute);
   return cost;
 }

@@ -4,16 +4,22 @@
 #include "op/channelwise_plan.h"
 
 /* Floats: weights of one block's channels stay in level 1, what a block reads
-   and writes for one row in level 2. Outputs that level 2 does not keep are
-   fetched AHEAD floats before they are stored: a core waits for few lines at
-   once, and that is what limits it. The last level, of which others have their
-   share, keeps SHARE_BYTES; larger outputs go past the caches where a vector
-   is a line (half lines take three times as long). */
+   and writes for one row in level 2; rows of together BATCH_FLOATS are computed
+   in one call. Outputs that level 1 does not keep are fetched before they are
+   stored, since a core waits for few lines at once: those of the next block of
+   channels (more than FEW_TAPS give them time to come), or AHEAD floats on
+   where the last level has them and a pixel's few channels would follow too
+   soon. The last level, of which others have their share, keeps SHARE_BYTES;
+   larger outputs go past the caches where a vector is a line (half lines take
+   three times as long). */
 enum {
   WEIGHT_FLOATS = 4 * 1024,
   ROW_FLOATS = 64 * 1024,
   SHARE_BYTES = 48 * 1024 * 1024,
+  BATCH_FLOATS = 48 * 1024,
   AHEAD = 1024,
+  FEW_CHANNELS = 128,
+  FEW_TAPS = 4,
   LINE_FLOATS = 16,
   PIECE_FLOATS = 16 * 1024 /* less is not worth another thread */
 };
@@ -23,6 +29,7 @@ enum {
 typedef struct cut {
   int64_t images;
   int64_t blocks, rows, columns;
+  int64_t lines; /* rows that are computed together */
   int64_t block_pieces, row_pieces, column_pieces;
 } cut;
 
@@ -48,8 +55,7 @@ static void split(int64_t length, int64_t wanted, int64_t least, int64_t *piece,
   *count = pph_ceil_div(length, *piece);
 }
 
-static cut make_cut(const pph_conv_spec *spec,
-                    const pph_channelwise_plan *plan) {
+static cut cut_up(const pph_conv_spec *spec, const pph_channelwise_plan *plan) {
   const pph_axis_view *height = &plan->axes[PPH_HEIGHT];
   const pph_axis_view *width = &plan->axes[PPH_WIDTH];
   const pph_problem *p = &spec->problem;
@@ -84,7 +90,22 @@ static cut make_cut(const pph_conv_spec *spec,
   return c;
 }
 
-/* One output row of a block. */
+static cut make_cut(const pph_conv_spec *spec,
+                    const pph_channelwise_plan *plan) {
+  const pph_axis_view *height = &plan->axes[PPH_HEIGHT];
+  const pph_axis_view *width = &plan->axes[PPH_WIDTH];
+  cut c = cut_up(spec, plan);
+  int64_t pixels = width->output_step * height->output_step +
+                   width->input_step * height->input_step;
+  int64_t line = c.blocks * plan->kernel->lanes * c.columns * pixels;
+  int64_t batches;
+  split(c.rows, pph_ceil_div(c.rows * line, BATCH_FLOATS), 1, &c.lines,
+        &batches);
+  return c;
+}
+
+/* One output row of a block, or several of one phase that read the same rows of
+   taps, all inside the input. */
 typedef struct output_row {
   pph_channelwise_strip strip; /* what all strips of the row share */
   pph_epilogue epilogue;
@@ -95,7 +116,7 @@ typedef struct output_row {
 } output_row;
 
 /* The part's phases [phase, phase + phases) at q in [q, q + count), with taps
-   [u, u + taps). */
+   [u, u + taps), in all lines of the row. */
 typedef struct row_piece {
   const pph_channelwise_part *part;
   int64_t phase, phases, q, count, u, taps;
@@ -167,8 +188,8 @@ static void run_edge(const run_job *job, const output_row *row,
     for (int64_t p = 0, next; p < run->count; p = next) {
       next = next_phase(width, run, q, p, &there);
       if (there)
-        run_strip(job, row, (row_piece){part, p, next - p, q, 1, taps ? u : 0,
-                                        taps});
+        run_strip(job, row,
+                  (row_piece){part, p, next - p, q, 1, taps ? u : 0, taps});
     }
   }
 }
@@ -189,7 +210,7 @@ static void run_columns(const run_job *job, const output_row *row,
   }
 }
 
-/* Points `row` to output row q of the part's phase; false: there is none. */
+/* Points `row` to output row q of the phase; false: there is none. */
 static bool find_row(const run_job *job, int64_t image, int64_t q,
                      int64_t phase, output_row *row) {
   const pph_channelwise_plan *plan = job->plan;
@@ -208,6 +229,8 @@ static bool find_row(const run_job *job, int64_t image, int64_t q,
   int64_t output_floats = p->axes[PPH_WIDTH].output * p->out_channels;
   row->strip.rows = end > u ? (size_t)(end - u) : 0;
   row->strip.row_step = (size_t)(run->tap_step * input_floats);
+  row->strip.line_step = (size_t)(height->input_step * input_floats);
+  row->strip.output_line = (size_t)(height->output_step * output_floats);
   row->input = job->tensors->input + image * height->axis.input * input_floats;
   row->weights = plan->weights;
   if (row->strip.rows) {
@@ -268,27 +291,46 @@ static void shift_row(const run_job *job, size_t first_block, output_row *row) {
     row->input += channel;
 }
 
+/* The part of the output that is one block's. */
+typedef struct block_place {
+  int64_t image, column, column_end;
+  size_t block;
+} block_place;
+
+/* Rows [q, end) of a phase. */
+static void run_phase(const run_job *job, const block_place *at, int64_t phase,
+                      int64_t q, int64_t end, output_row *row) {
+  const pph_channelwise_part *part = &job->plan->rows[phase];
+  while (q < end) {
+    bool inside = q >= part->inside_begin && q < part->inside_end;
+    int64_t next = inside ? pph_min_i64(end, part->inside_end) : q + 1;
+    row->strip.lines = (size_t)(next - q);
+    if (find_row(job, at->image, q, phase, row)) {
+      shift_row(job, at->block, row);
+      run_columns(job, row, at->column, at->column_end);
+    }
+    q = next;
+  }
+}
+
 static void run_block(void *context, uint32_t worker, size_t number) {
   const run_job *job = context;
   const cut *c = &job->cut;
   const pph_axis_view *height = &job->plan->axes[PPH_HEIGHT];
   int64_t n = (int64_t)number;
-  int64_t column = n % c->column_pieces * c->columns;
+  block_place at = {.column = n % c->column_pieces * c->columns};
   n /= c->column_pieces;
+  at.column_end =
+      pph_min_i64(at.column + c->columns, job->plan->axes[PPH_WIDTH].length);
   int64_t first = n % c->row_pieces * c->rows;
   n /= c->row_pieces;
-  size_t block = (size_t)(n % c->block_pieces * c->blocks);
-  int64_t image = n / c->block_pieces;
-  int64_t column_end =
-      pph_min_i64(column + c->columns, job->plan->axes[PPH_WIDTH].length);
+  at.block = (size_t)(n % c->block_pieces * c->blocks);
+  at.image = n / c->block_pieces;
   int64_t end = pph_min_i64(first + c->rows, height->length);
-  output_row row = make_row(job, block);
-  for (int64_t q = first; q < end; q++)
+  output_row row = make_row(job, at.block);
+  for (int64_t q = first; q < end; q += c->lines)
     for (int64_t phase = 0; phase < height->output_step; phase++)
-      if (find_row(job, image, q, phase, &row)) {
-        shift_row(job, block, &row);
-        run_columns(job, &row, column, column_end);
-      }
+      run_phase(job, &at, phase, q, pph_min_i64(end, q + c->lines), &row);
   if (job->stream) {
     row.strip.count = 0;
     ((pph_channelwise_kernel)job->plan->kernel->run)(&row.strip);
@@ -307,7 +349,15 @@ static void choose_stores(run_job *job) {
   job->stream = job->plan->kernel->lanes == LINE_FLOATS && !job->plan->picks &&
                 bytes > (double)share && p->out_channels % LINE_FLOATS == 0 &&
                 place % (LINE_FLOATS * sizeof(float)) == 0;
-  job->ahead = bytes > (double)pph_cpu_cache2() / 2 ? AHEAD : 0;
+  const pph_axis_view *height = &job->plan->axes[PPH_HEIGHT];
+  const pph_axis_view *width = &job->plan->axes[PPH_WIDTH];
+  int64_t taps = height->axis.kernel * width->axis.kernel /
+                 (height->output_step * width->output_step);
+  double level2 = (double)pph_cpu_cache2();
+  if (bytes > level2 / 2 && p->out_channels <= FEW_CHANNELS)
+    job->ahead = AHEAD;
+  else if (bytes > level2 / 8 && taps <= FEW_TAPS)
+    job->ahead = LINE_FLOATS;
 }
 
 void pph_channelwise_run(const pph_algo_plan *plan, const pph_conv_spec *spec,

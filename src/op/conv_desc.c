@@ -31,31 +31,25 @@ static pph_limits limits_of(const pph_conv_desc *desc) {
 
 static pph_status check_range(const char *name, int64_t value, int64_t low,
                               int64_t high, pph_error *error) {
-  if (value >= low && value <= high)
-    return PPH_OK;
-  return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
-                  "%s is %lld, must be %lld to %lld", name, (long long)value,
-                  (long long)low, (long long)high);
+  return pph_check_range("pph_conv_desc", name, value, low, high, error);
 }
 
 static pph_status check_channels(const pph_conv_desc *desc, pph_error *error) {
   PPH_TRY(check_range("group", desc->group, 1, INT32_MAX, error));
   PPH_TRY(check_range("in_channels", desc->in_channels, 1, INT32_MAX, error));
   PPH_TRY(check_range("out_channels", desc->out_channels, 1, INT32_MAX, error));
-  bool input = desc->in_channels % desc->group != 0;
-  if (!input && desc->out_channels % desc->group == 0)
-    return PPH_OK;
-  return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
-                  "%s is %lld, must be a multiple of group, %lld",
-                  input ? "in_channels" : "out_channels",
-                  (long long)(input ? desc->in_channels : desc->out_channels),
-                  (long long)desc->group);
+  PPH_TRY(pph_check_multiple("pph_conv_desc", "in_channels", desc->in_channels,
+                             "group", desc->group, error));
+  return pph_check_multiple("pph_conv_desc", "out_channels",
+                            desc->out_channels, "group", desc->group, error);
 }
 
 static pph_status check_options(const pph_conv_desc *desc, pph_error *error) {
+  char type[40];
   if (desc->type != PPH_F32)
     return pph_fail(error, PPH_UNSUPPORTED, "pph_conv_desc",
-                    "type is %s, must be f32", pph_dtype_name(desc->type));
+                    "type is %s, must be f32",
+                    pph_dtype_text(desc->type, type, sizeof type));
   PPH_TRY(check_range("activation", desc->activation, 0, PPH_ACTIVATION_PRELU,
                       error));
   PPH_TRY(check_range("accuracy", desc->accuracy, 0, PPH_ACCURACY_EXACT,

@@ -54,8 +54,7 @@ static int row_axis(const pph_filtered_grid *grid) {
 static void clip(int64_t begin, int64_t end, int64_t at, uint32_t length,
                  int32_t *clipped_begin, int32_t *clipped_end) {
   int64_t most = (int64_t)length;
-  *clipped_begin =
-      (int32_t)pph_min_i64(pph_max_i64(begin - at, 0), most);
+  *clipped_begin = (int32_t)pph_min_i64(pph_max_i64(begin - at, 0), most);
   *clipped_end = (int32_t)pph_min_i64(pph_max_i64(end - at, 0), most);
 }
 
@@ -174,8 +173,8 @@ static void multiply_point(const filtered_block *block,
           .ahead_step = width * rows / block->count});
       if (ahead)
         ahead += depth * (width * rows / block->count);
-      panel += pph_filtered_points(block->grid) *
-               pph_filtered_panel(plan, rows);
+      panel +=
+          pph_filtered_points(block->grid) * pph_filtered_panel(plan, rows);
       products += points * product;
     }
     weights += depth * width;
@@ -187,11 +186,10 @@ static void multiply_group(const filtered_block *block,
                            const filtered_group *group) {
   const pph_filtered_plan *plan = block->run->plan;
   size_t depth = plan->in_channels, points = group->part->points;
-  const float *weights = plan->weights + group->part->packed +
-                         points * depth * group->begin;
+  const float *weights =
+      plan->weights + group->part->packed + points * depth * group->begin;
   for (size_t point = 0; point < points; point++)
-    multiply_point(block, group, point,
-                   weights + point * depth * group->width);
+    multiply_point(block, group, point, weights + point * depth * group->width);
 }
 
 /* Outputs */
@@ -260,6 +258,8 @@ static void make_piece(const filtered_block *block,
                                     .output = run->tensors->output,
                                     .row_step = piece->steps[row],
                                     .column_step = piece->steps[1 - row],
+                                    .ahead = piece->steps[1 - row] *
+                                             block->grid->outputs[1 - row],
                                     .epilogue = &piece->epilogue};
 }
 
@@ -272,8 +272,8 @@ static pph_filter_extent find_extent(const filtered_block *block,
   const pph_filtered_range *ranges[] = {piece->height, width};
   int row = row_axis(grid), column = 1 - row;
   pph_filter_extent extent;
-  clip(ranges[row]->begin, ranges[row]->end, tile->at[row],
-       grid->outputs[row], &extent.row_begin, &extent.row_end);
+  clip(ranges[row]->begin, ranges[row]->end, tile->at[row], grid->outputs[row],
+       &extent.row_begin, &extent.row_end);
   clip(ranges[column]->begin, ranges[column]->end, tile->at[column],
        grid->outputs[column], &extent.column_begin, &extent.column_end);
   return extent;
@@ -306,15 +306,15 @@ static void multiply_corner(const filtered_block *block,
       int64_t width = plan->axes[1].axis.input;
       if (y >= 0 && y < height && x >= 0 && x < width) {
         int64_t pixel = (image * height + y) * width + x;
-        plan->run_gemm(&(pph_gemm_tile){
-            .rows = 1,
-            .columns = (uint32_t)columns,
-            .depth = depth,
-            .a = run->tensors->input + pixel * (int64_t)depth,
-            .b = weights,
-            .c = sums,
-            .c_stride = columns,
-            .accumulate = started});
+        plan->run_gemm(
+            &(pph_gemm_tile){.rows = 1,
+                             .columns = (uint32_t)columns,
+                             .depth = depth,
+                             .a = run->tensors->input + pixel * (int64_t)depth,
+                             .b = weights,
+                             .c = sums,
+                             .c_stride = columns,
+                             .accumulate = started});
         started = true;
       }
       weights += depth * pph_filtered_round(plan, columns);
@@ -472,8 +472,8 @@ static void run_block(void *context, uint32_t worker, size_t index) {
   block.grid = grid;
   size_t first = index / grid->chunks * grid->block_tiles;
   block.count = grid->tiles - first;
-  block.count = block.count < grid->block_tiles ? block.count
-                                                : grid->block_tiles;
+  block.count =
+      block.count < grid->block_tiles ? block.count : grid->block_tiles;
   list_tiles(&block, first);
   block.panels = (float *)(void *)(workspace + worker * run->thread_bytes);
   block.products = block.panels + plan->panel_floats;
@@ -494,6 +494,6 @@ void pph_filtered_run(const pph_algo_plan *plan, const pph_conv_spec *spec,
                       .thread_bytes = plan->thread_bytes,
                       .stream = state->stream &&
                                 (uintptr_t)tensors->output % LINE == 0};
-  pph_algo_parallelize(tensors->pool, spec->threads, state->blocks,
-                       run_block, &run);
+  pph_algo_parallelize(tensors->pool, spec->threads, state->blocks, run_block,
+                       &run);
 }

@@ -53,27 +53,12 @@ static void copy_lines(const stream_layout *layout, float *target,
 static pph_status check_options(const pph_conv_stream_options *options,
                                 int64_t step, pph_error *error) {
   const char *where = "pph_conv_stream_options";
-  if (options->batch < 1)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "batch is %lld, must be at least 1",
-                    (long long)options->batch);
-  if (options->longest < 1 || options->longest > INT32_MAX ||
-      options->longest % step)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
-                    "longest is %lld, must be 1 to 2^31-1 and a multiple of "
-                    "%lld",
-                    (long long)options->longest, (long long)step);
-  return PPH_OK;
-}
-
-static pph_status check_desc(const pph_conv_desc *desc, pph_error *error) {
-  if (desc->axes != 1)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
-                    "axes is %u, must be 1 for a stream", desc->axes);
-  if (desc->residual)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_desc",
-                    "residual must be false for a stream");
-  return PPH_OK;
+  PPH_TRY(
+      pph_check_range(where, "batch", options->batch, 1, INT64_MAX, error));
+  PPH_TRY(pph_check_range(where, "longest", options->longest, 1, INT32_MAX,
+                          error));
+  return pph_check_multiple(where, "longest", options->longest, "the stride",
+                            step, error);
 }
 
 static pph_status make_axis(const pph_conv_desc *desc, bool transposed,
@@ -178,7 +163,6 @@ static pph_status copy_weights(pph_stream_op *stream,
 static pph_status fill_stream(pph_stream_op *stream, const pph_conv_desc *desc,
                               const pph_conv_weights *weights, size_t count,
                               pph_error *error) {
-  PPH_TRY(check_desc(desc, error));
   PPH_TRY(make_axis(desc, weights->transposed, &stream->axis, error));
   PPH_TRY(check_options(&stream->options, stream->axis.step, error));
   size_t batch = (size_t)stream->options.batch;
@@ -286,11 +270,10 @@ pph_status pph_stream_op_push(pph_stream_op *stream, const float *input,
                               int64_t count, float *output, int64_t *written,
                               pph_error *error) {
   const pph_stream_axis *axis = &stream->axis;
-  if (count < 0 || count > stream->options.longest || count % axis->step)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, "pph_conv_stream",
-                    "count is %lld, must be 0 to %lld, a multiple of %lld",
-                    (long long)count, (long long)stream->options.longest,
-                    (long long)axis->step);
+  PPH_TRY(pph_check_range("pph_conv_stream", "count", count, 0,
+                          stream->options.longest, error));
+  PPH_TRY(pph_check_multiple("pph_conv_stream", "count", count, "the stride",
+                             axis->step, error));
   if (count == 0)
     return PPH_OK;
   if (!input)

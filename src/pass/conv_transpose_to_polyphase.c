@@ -58,18 +58,19 @@ static int64_t count_phases(const pph_window *window) {
 
 static void describe(const pph_window *window, char *text, size_t size) {
   int64_t phases = count_phases(window);
-  const char *plural = phases == 1 ? "" : "s";
-  if (window->group == 1)
-    snprintf(text, size, "polyphase, dense, %" PRId64 " phase%s", phases,
-             plural);
-  else if (window->group == window->in_channels &&
-           window->in_channels == window->out_channels)
-    snprintf(text, size, "polyphase, depthwise, %" PRId64 " phase%s", phases,
-             plural);
+  char groups[40] = "dense";
+  if (window->group > 1)
+    snprintf(groups, sizeof groups, "%" PRId64 " groups", window->group);
+  if (window->group > 1 && window->group == window->in_channels &&
+      window->in_channels == window->out_channels)
+    snprintf(groups, sizeof groups, "depthwise");
+  if (phases == 1)
+    snprintf(text, size, "convolution, %s", groups);
   else
-    snprintf(text, size, "polyphase, %" PRId64 " groups, %" PRId64 " phase%s",
-             window->group, phases, plural);
+    snprintf(text, size, "polyphase, %s, %" PRId64 " phases", groups, phases);
 }
+
+static const char stride_one[] = "with stride 1 it is an ordinary convolution";
 
 /* Whether to rewrite, and why (or why not) in `reason`. */
 static bool weigh(const pph_polyphase_plan *plan, pph_polyphase_mode mode,
@@ -83,7 +84,7 @@ static bool weigh(const pph_polyphase_plan *plan, pph_polyphase_mode mode,
     return true;
   }
   if (count_phases(&plan->window) == 1) {
-    snprintf(reason, size, "with stride 1 it is an ordinary convolution");
+    snprintf(reason, size, "%s", stride_one);
     return true;
   }
   double mine = plan->microseconds;
@@ -129,7 +130,10 @@ static pph_status leave_to_operator(pph_graph *graph, pph_node *node,
   char lowered[96];
   describe(window, lowered, sizeof lowered);
   return pph_graph_add_note(graph, node, lowered,
-                            "the native operator interleaves as it stores",
+                            count_phases(window) == 1
+                                ? stride_one
+                                : "the native operator interleaves as it "
+                                  "stores",
                             error);
 }
 
@@ -168,12 +172,12 @@ static pph_status visit(pph_rewrite *rewrite, pph_node *node,
   pph_graph *graph = rewrite->graph;
   pph_polyphase_mode mode =
       options->optimize ? options->polyphase : PPH_POLYPHASE_NEVER;
+  static const char only_transposed[] =
+      "only transposed convolutions have phases";
   if (node->kind == PPH_NODE_RESIZE)
-    return pph_graph_add_note(graph, node, NULL, "a Resize runs as it is",
-                              error);
+    return pph_graph_add_note(graph, node, NULL, only_transposed, error);
   if (node->kind == PPH_NODE_DEPTH_TO_SPACE)
-    return pph_graph_add_note(graph, node, NULL,
-                              "a DepthToSpace runs as it is", error);
+    return pph_graph_add_note(graph, node, NULL, only_transposed, error);
   if (node->kind != PPH_NODE_CONV_TRANSPOSE)
     return PPH_OK;
   if (mode == PPH_POLYPHASE_NEVER)

@@ -95,17 +95,14 @@ pph_status pph_pte_arg_tensor(const pph_pte_call *call, uint32_t arg,
   return PPH_OK;
 }
 
-/* A number that the program computes has an id. */
 static pph_status read_int(const pph_pte_call *call, uint32_t arg,
-                           int64_t value, int64_t *result) {
-  const pph_flat_choice *choice = &call->import->plan->values.at[value].val;
-  if (call->import->ids[value] != PPH_NO_VALUE)
-    return pph_pte_call_fail(call, PPH_UNSUPPORTED,
-                             "argument %u is computed; only a fixed number is "
-                             "supported",
-                             arg);
-  *result = ((const pph_pte_int *)choice->value)->int_val;
-  return PPH_OK;
+                           int32_t value, int64_t *result) {
+  if (pph_pte_find_number(call->import, value, result))
+    return PPH_OK;
+  return pph_pte_call_fail(call, PPH_UNSUPPORTED,
+                           "argument %u is computed in the run; only a fixed "
+                           "number is supported",
+                           arg);
 }
 
 pph_status pph_pte_arg_int(const pph_pte_call *call, uint32_t arg,
@@ -121,7 +118,9 @@ pph_status pph_pte_arg_bool(const pph_pte_call *call, uint32_t arg,
   *value = false;
   if (pph_pte_arg(call, arg)->type != PPH_PTE_BOOL)
     return fail_type(call, arg, "a bool");
-  *value = ((const pph_pte_bool *)pph_pte_arg(call, arg)->value)->bool_val != 0;
+  int64_t number;
+  PPH_TRY(read_int(call, arg, call->args[arg], &number));
+  *value = number != 0;
   return PPH_OK;
 }
 

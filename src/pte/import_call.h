@@ -10,6 +10,7 @@ typedef struct pph_pte_importer {
   const pph_pte_plan *plan;
   pph_graph *graph;
   pph_id *ids; /* of the plan's values, tensors and computed numbers */
+  uint64_t steps; /* of work done, so that loops end */
   pph_error *error;
 } pph_pte_importer;
 
@@ -91,8 +92,19 @@ PPH_NODISCARD pph_status pph_pte_import_delegate(
 PPH_NODISCARD pph_status pph_pte_add_float(const pph_pte_call *call,
                                            float number, pph_id *id);
 
+/* An integer that is known now: fixed, or computed from such; a Bool is 0 or
+   1. (import_number.c) */
+bool pph_pte_find_number(const pph_pte_importer *import, int32_t value,
+                         int64_t *number);
+PPH_NODISCARD pph_status pph_pte_add_number(const pph_pte_importer *import,
+                                            bool is_bool, int64_t number,
+                                            pph_id *id);
+/* A vector of one integer, known or not. */
+PPH_NODISCARD pph_status pph_pte_arg_number(const pph_pte_call *call,
+                                            uint32_t arg, pph_id *id);
+
 /* Imports of operators. (import_math.c, import_resize.c,
-   import_move.c, import_norm.c, import_line.c) */
+   import_move.c, import_norm.c, import_line.c, import_quantize.c) */
 pph_status pph_pte_import_layer_norm(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_group_norm(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_softmax(pph_pte_call *call, pph_node_kind kind);
@@ -117,6 +129,11 @@ pph_status pph_pte_import_cat(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_slice(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_shuffle(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_size(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_number(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_select(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_row(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_quantize(pph_pte_call *call, pph_node_kind kind);
+pph_status pph_pte_import_dequantize(pph_pte_call *call, pph_node_kind kind);
 pph_status pph_pte_import_embedding(pph_pte_call *call, pph_node_kind kind);
 
 #endif

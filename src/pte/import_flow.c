@@ -1,12 +1,16 @@
-/* Import of instructions in their order. A graph has no jumps: where a
-   condition is known only in the run, both branches are imported and each value
-   that differs between them is chosen. */
+/* Import of instructions in their order. A graph has no jumps: those whose
+   condition is known are followed, so that loops are written out; where it is
+   known only in the run, both branches are imported and each value that differs
+   between them is chosen. */
 #include <string.h>
 
 #include "base/fail.h"
 #include "pte/import_call.h"
 
-enum { MOST_BRANCHES = 32 }; /* one inside another */
+enum {
+  MOST_BRANCHES = 32,  /* one inside another */
+  MOST_STEPS = 1 << 20 /* instructions, loops written out */
+};
 
 /* Instructions [begin, end) of a chain. */
 typedef struct region {
@@ -38,27 +42,34 @@ static pph_status import_move(pph_pte_importer *import,
   const pph_flat_choice *from = &import->plan->values.at[move->move_from].val;
   pph_id *to = &import->ids[move->move_to];
   *to = import->ids[move->move_from];
-  if (*to != PPH_NO_VALUE || from->type != PPH_PTE_INT)
+  int64_t number;
+  if (*to != PPH_NO_VALUE ||
+      !pph_pte_find_number(import, move->move_from, &number))
     return PPH_OK;
-  return pph_graph_add_ints(import->graph, NULL,
-                            &((const pph_pte_int *)from->value)->int_val, 1, to,
-                            import->error);
+  return pph_pte_add_number(import, from->type == PPH_PTE_BOOL, number, to);
 }
 
 static const pph_flat_choice *instruction(const region *part, uint32_t at) {
   return &part->chain->instructions.at[at].instr_args;
 }
 
-/* Whether the jump is decided by a Bool that nothing computes. */
+/* Whether the jump is decided by what is known now. */
 static bool is_fixed(const pph_pte_importer *import,
                      const pph_pte_jump_false_call *jump, bool *value) {
-  const pph_flat_choice *choice =
-      &import->plan->values.at[jump->cond_value_index].val;
-  if (choice->type != PPH_PTE_BOOL ||
-      import->ids[jump->cond_value_index] != PPH_NO_VALUE)
-    return false;
-  *value = ((const pph_pte_bool *)choice->value)->bool_val != 0;
-  return true;
+  int64_t number = 0;
+  bool fixed = pph_pte_find_number(import, jump->cond_value_index, &number);
+  *value = number != 0;
+  return fixed;
+}
+
+/* An instruction costs more in a method of many values, which it may have to
+   go through. */
+static pph_status count_step(pph_pte_importer *import, uint64_t cost) {
+  import->steps += 1 + cost / 64;
+  if (import->steps <= MOST_STEPS)
+    return PPH_OK;
+  return pph_fail(import->error, PPH_LIMIT_EXCEEDED, "",
+                  "its loops take more than %d instructions", MOST_STEPS);
 }
 
 /* The branches of the jump at `at`: up to its target, and from there up to that
@@ -71,8 +82,9 @@ static pph_status find_branches(const pph_pte_importer *import,
   bool value;
   if (target <= at || target > part->end || part->depth == MOST_BRANCHES)
     return pph_fail(import->error, PPH_UNSUPPORTED, "",
-                    "instruction %u jumps to %u: only branches that end "
-                    "forward, at most %d one inside another, are supported",
+                    "instruction %u jumps to %u by what is known only in the "
+                    "run: only branches that end forward, at most %d one "
+                    "inside another, are supported",
                     at, target, MOST_BRANCHES);
   branches[0] = (region){part->chain, at + 1, target, part->depth + 1};
   branches[1] = (region){part->chain, target, target, part->depth + 1};
@@ -135,11 +147,17 @@ static pph_status import_jump(pph_pte_importer *import, const region *part,
   pph_id condition = import->ids[jump->cond_value_index];
   region branches[2];
   bool value;
-  PPH_TRY(find_branches(import, part, *at, branches));
-  if (is_fixed(import, jump, &value)) {
-    *at = value ? *at + 1 : (uint32_t)jump->destination_instruction;
+  uint32_t target = (uint32_t)jump->destination_instruction;
+  if (is_fixed(import, jump, &value) && value) {
+    ++*at;
     return PPH_OK;
   }
+  if (is_fixed(import, jump, &value) && target >= part->begin &&
+      target <= part->end) {
+    *at = target;
+    return PPH_OK;
+  }
+  PPH_TRY(find_branches(import, part, *at, branches));
   if (condition == PPH_NO_VALUE)
     return pph_fail(import->error, PPH_BAD_MODEL, "",
                     "instruction %u jumps by value %d, which nothing wrote",
@@ -148,10 +166,25 @@ static pph_status import_jump(pph_pte_importer *import, const region *part,
   return import_branches(import, branches, condition);
 }
 
+/* A delegate's whole payload is read. */
+static uint64_t find_cost(const pph_pte_importer *import,
+                          const pph_flat_choice *step) {
+  uint64_t cost = import->plan->values.count;
+  if (step->type == PPH_PTE_DELEGATE_CALL) {
+    const pph_pte_delegate_call *call = step->value;
+    cost += pph_pte_delegate_payload(
+                import->pte, &import->plan->delegates.at[call->delegate_index])
+                .count /
+            64;
+  }
+  return cost;
+}
+
 static pph_status import_region(pph_pte_importer *import, region part) {
   uint32_t at = part.begin;
   while (at < part.end) {
     const pph_flat_choice *step = instruction(&part, at);
+    PPH_TRY(count_step(import, find_cost(import, step)));
     if (step->type == PPH_PTE_JUMP_FALSE_CALL) {
       PPH_TRY(import_jump(import, &part, &at));
       continue;

@@ -108,21 +108,22 @@ pph_status pph_pte_import_cat(pph_pte_call *call, pph_node_kind kind) {
 /* self, dim, start or null, end or null, step */
 pph_status pph_pte_import_slice(pph_pte_call *call, pph_node_kind kind) {
   pph_id inputs[5];
+  static const int64_t absent[2] = {0, INT64_MAX};
+  pph_graph *graph = call->import->graph;
+  pph_error *error = call->import->error;
   int64_t axis;
-  int64_t numbers[4] = {0, INT64_MAX, 0, 1}; /* starts, ends, axes, steps */
   pph_node *node;
   PPH_TRY(pph_pte_arg_tensor(call, 0, &inputs[0]));
   PPH_TRY(pph_pte_arg_int(call, 1, &axis));
   PPH_TRY(pph_pte_find_axis(call, pph_pte_arg_rank(call, 0), &axis));
-  if (!pph_pte_arg_is_null(call, 2))
-    PPH_TRY(pph_pte_arg_int(call, 2, &numbers[0]));
-  if (!pph_pte_arg_is_null(call, 3))
-    PPH_TRY(pph_pte_arg_int(call, 3, &numbers[1]));
-  numbers[2] = axis;
-  PPH_TRY(pph_pte_arg_int(call, 4, &numbers[3]));
-  for (uint32_t i = 0; i < 4; i++)
-    PPH_TRY(pph_graph_add_ints(call->import->graph, NULL, &numbers[i], 1,
-                               &inputs[i + 1], call->import->error));
+  for (uint32_t i = 0; i < 2; i++) /* starts, ends */
+    if (pph_pte_arg_is_null(call, 2 + i))
+      PPH_TRY(pph_graph_add_ints(graph, NULL, &absent[i], 1, &inputs[1 + i],
+                                 error));
+    else
+      PPH_TRY(pph_pte_arg_number(call, 2 + i, &inputs[1 + i]));
+  PPH_TRY(pph_graph_add_ints(graph, NULL, &axis, 1, &inputs[3], error));
+  PPH_TRY(pph_pte_arg_number(call, 4, &inputs[4]));
   return pph_pte_add_result(call, kind, inputs, 5, &node);
 }
 
@@ -145,19 +146,59 @@ pph_status pph_pte_import_shuffle(pph_pte_call *call, pph_node_kind kind) {
   return pph_node_set_ints(graph, node, PPH_ATTR_BLOCKSIZE, block, 2, error);
 }
 
-/* self, dim: a vector of the one size */
-pph_status pph_pte_import_size(pph_pte_call *call, pph_node_kind kind) {
-  pph_id inputs[2], tensor;
+/* self, dim, index */
+pph_status pph_pte_import_select(pph_pte_call *call, pph_node_kind kind) {
+  const pph_pte_importer *import = call->import;
+  pph_id inputs[2], index, empty;
   int64_t axis;
   pph_node *node;
-  PPH_TRY(pph_pte_arg_tensor(call, 0, &tensor));
+  PPH_TRY(pph_pte_arg_tensor(call, 0, &inputs[0]));
   PPH_TRY(pph_pte_arg_int(call, 1, &axis));
   PPH_TRY(pph_pte_find_axis(call, pph_pte_arg_rank(call, 0), &axis));
+  PPH_TRY(pph_pte_arg_number(call, 2, &index));
   PPH_TRY(
-      pph_pte_add_node(call, PPH_NODE_SHAPE, &tensor, 1, &node, &inputs[0]));
-  PPH_TRY(pph_graph_add_ints(call->import->graph, NULL, &axis, 1, &inputs[1],
-                             call->import->error));
-  return pph_pte_add_result(call, kind, inputs, 2, &node);
+      pph_graph_add_ints(import->graph, NULL, NULL, 0, &empty, import->error));
+  pph_id scalar[] = {index, empty};
+  PPH_TRY(pph_pte_add_node(call, PPH_NODE_RESHAPE, scalar, 2, &node,
+                           &inputs[1]));
+  PPH_TRY(pph_pte_add_result(call, kind, inputs, 2, &node));
+  return pph_node_set_int(import->graph, node, PPH_ATTR_AXIS, axis,
+                          import->error);
+}
+
+/* to, from, index: from becomes row `index` of to. A loop makes rows in their
+   order, each behind those before. */
+pph_status pph_pte_import_row(pph_pte_call *call, pph_node_kind kind) {
+  static const int64_t axis = 0;
+  pph_pte_importer *import = call->import;
+  pph_id *to = &import->ids[call->args[0]], axes, parts[2], inputs[2];
+  int64_t index;
+  pph_node *node;
+  PPH_TRY(pph_pte_arg_tensor(call, 1, &inputs[0]));
+  PPH_TRY(pph_pte_arg_int(call, 2, &index));
+  const pph_node *before = NULL;
+  if (*to != PPH_NO_VALUE)
+    before = pph_graph_value(import->graph, *to)->producer;
+  int64_t rows = before && before->kind == PPH_NODE_UNSQUEEZE ? 1
+                 : before && before->kind == kind ? before->input_count
+                                                  : 0;
+  if (index != 0 && (!rows || index < rows))
+    return pph_pte_call_fail(call, PPH_UNSUPPORTED,
+                             "row %lld is written out of order",
+                             (long long)index);
+  PPH_TRY(pph_graph_add_ints(import->graph, NULL, &axis, 1, &axes,
+                             import->error));
+  inputs[1] = axes;
+  PPH_TRY(pph_pte_add_node(call, PPH_NODE_UNSQUEEZE, inputs, 2, &node,
+                           &parts[1]));
+  if (index == 0) {
+    *to = parts[1];
+    return PPH_OK;
+  }
+  parts[0] = *to;
+  PPH_TRY(pph_pte_add_node(call, kind, parts, 2, &node, to));
+  return pph_node_set_int(import->graph, node, PPH_ATTR_AXIS, 0,
+                          import->error);
 }
 
 /* weight, indices; the others matter in training only */

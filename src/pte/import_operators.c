@@ -9,6 +9,10 @@
 #define BINARY(name, kind)                                                     \
   {name, 2, pph_pte_import_binary, PPH_NODE_##kind}
 
+#define NUMBER(name, kind)                                                     \
+  {"executorch_prim::" name ".Scalar", 2, pph_pte_import_number,               \
+   PPH_NODE_##kind}
+
 static const pph_pte_operator_row rows[] = {
     UNARY("aten::abs.out", ABS),
     UNARY("aten::ceil.out", CEIL),
@@ -63,6 +67,29 @@ static const pph_pte_operator_row rows[] = {
     {"aten::slice_copy.Tensor_out", 5, pph_pte_import_slice, PPH_NODE_SLICE},
     {"aten::pixel_shuffle.out", 2, pph_pte_import_shuffle,
      PPH_NODE_DEPTH_TO_SPACE},
+    {"aten::select_copy.int_out", 3, pph_pte_import_select, PPH_NODE_GATHER},
+    {"executorch_prim::et_copy_index.tensor", 2, pph_pte_import_row,
+     PPH_NODE_CONCAT},
+    NUMBER("add", ADD),
+    NUMBER("sub", SUB),
+    NUMBER("mul", MUL),
+    NUMBER("floordiv", DIV),
+    NUMBER("mod", MOD),
+    NUMBER("sym_max", MAX),
+    NUMBER("sym_min", MIN),
+    NUMBER("eq", EQUAL),
+    NUMBER("gt", GREATER),
+    NUMBER("ge", GREATER_OR_EQUAL),
+    NUMBER("lt", LESS),
+    NUMBER("le", LESS_OR_EQUAL),
+    {"quantized_decomposed::quantize_per_tensor.out", 6,
+     pph_pte_import_quantize, PPH_NODE_CAST},
+    {"quantized_decomposed::dequantize_per_tensor.out", 6,
+     pph_pte_import_dequantize, PPH_NODE_CAST},
+    {"quantized_decomposed::quantize_per_channel.out", 7,
+     pph_pte_import_quantize, PPH_NODE_MUL},
+    {"quantized_decomposed::dequantize_per_channel.out", 7,
+     pph_pte_import_dequantize, PPH_NODE_MUL},
     {"aten::sym_size.int", 2, pph_pte_import_size, PPH_NODE_GATHER},
     {"aten::embedding.out", 5, pph_pte_import_embedding, PPH_NODE_GATHER},
 };

@@ -108,8 +108,8 @@ static pph_status add_constant(pph_pte_importer *import, uint32_t number) {
   if (!pph_pte_tensor_bytes(import->pte, source, &bytes)) {
     pph_flat_text key = source->extra_tensor_info->fully_qualified_name;
     return pph_fail(import->error, PPH_INVALID_ARGUMENT, name,
-                    "no .ptd file has \"%.*s\" with the program's type and "
-                    "sizes",
+                    "no .ptd file of pph_model_options.constants has \"%.*s\" "
+                    "with the program's type and sizes",
                     pph_flat_text_cut(key, 120), key.at);
   }
   set_shape(source, &tensor.type, &tensor.shape);

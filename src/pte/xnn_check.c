@@ -295,7 +295,7 @@ pph_status pph_payload_find_bytes(const pph_payload *payload, uint32_t number,
       return PPH_OK;
     return pph_fail(error, PPH_BAD_MODEL, "payload",
                     "its constant \"%.*s\" is neither in the program nor in a "
-                    ".ptd",
+                    ".ptd of pph_model_options.constants",
                     data->named_key.count < 80 ? (int)data->named_key.count
                                                : 80,
                     data->named_key.at);

@@ -15,12 +15,15 @@ static const pph_payload_rule rules[PPH_PAYLOAD_KIND_COUNT] = {
 #define PLAIN(name, kind, types)                                               \
   [PPH_PAYLOAD_##name] = {pph_payload_make_plain, PPH_NODE_##kind, 0,          \
                           PPH_PAYLOAD_##types}
+#define BOTH(name, make, kind) /* of integers, or a plain node */             \
+  [PPH_PAYLOAD_##name] = {pph_payload_make_##make, PPH_NODE_##kind, 0,         \
+                          PPH_PAYLOAD_COMPUTES}
 #define OWN(name, make, flags, types)                                          \
   [PPH_PAYLOAD_##name] = {pph_payload_make_##make, PPH_NODE_KIND_COUNT, flags, \
                           PPH_PAYLOAD_##types}
-    PLAIN(ADD, ADD, COMPUTES),
-    PLAIN(SUBTRACT, SUB, COMPUTES),
-    PLAIN(MULTIPLY, MUL, COMPUTES),
+    BOTH(ADD, sum, ADD),
+    BOTH(SUBTRACT, sum, SUB),
+    BOTH(MULTIPLY, product, MUL),
     PLAIN(DIV, DIV, FLOATS),
     PLAIN(MINIMUM, MIN, FLOATS),
     PLAIN(MAXIMUM, MAX, FLOATS),
@@ -65,6 +68,7 @@ static const pph_payload_rule rules[PPH_PAYLOAD_KIND_COUNT] = {
     OWN(GLOBAL_AVERAGE, global_average, KEEP_DIMS, COMPUTES),
     OWN(RESIZE, resize, ALIGN_CORNERS, FLOATS),
 #undef PLAIN
+#undef BOTH
 #undef OWN
 };
 

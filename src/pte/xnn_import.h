@@ -148,10 +148,12 @@ static inline bool pph_payload_adds_bias_late(const pph_payload_step *step) {
 
 /* xnn_import_window.c: convolutions, pools, resizing.
    xnn_import_quantized.c: Convert.
+   xnn_import_integer.c: what has integer arithmetic of its own.
    xnn_import_other.c: the rest. */
 pph_payload_make pph_payload_make_conv, pph_payload_make_pool,
     pph_payload_make_argmax, pph_payload_make_global_average,
     pph_payload_make_resize, pph_payload_make_convert;
+pph_payload_make pph_payload_make_sum, pph_payload_make_product;
 pph_payload_make pph_payload_make_plain, pph_payload_make_leaky,
     pph_payload_make_elu, pph_payload_make_square,
     pph_payload_make_reciprocal_root, pph_payload_make_gelu,

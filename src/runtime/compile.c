@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "runtime/input_shapes.h"
 #include "runtime/loaded_model.h"
 
 static pph_status set_shapes(pph_graph *graph, const pph_shape *shapes,
@@ -24,11 +25,17 @@ static pph_status set_shapes(pph_graph *graph, const pph_shape *shapes,
   return PPH_OK;
 }
 
-static pph_status compile(pph_graph *graph, const pph_shape *shapes,
+static const pph_shape *find_shape(const void *shapes, uint32_t input) {
+  return (const pph_shape *)shapes + input;
+}
+
+static pph_status compile(const pph_graph *model, pph_graph *graph,
+                          const pph_shape *shapes,
                           const pph_pass_options *options, bool external,
                           pph_pte_files *files, pph_error *error) {
   PPH_TRY(set_shapes(graph, shapes, error));
-  PPH_TRY(pph_pipeline_run(graph, options, error));
+  PPH_TRY(pph_blame_inputs(model, find_shape, shapes,
+                           pph_pipeline_run(graph, options, error), error));
   return pph_pte_export(graph, external, files, error);
 }
 
@@ -45,7 +52,7 @@ pph_status pph_model_compile(const pph_model *model, const pph_shape *shapes,
                                                        : PPH_POLYPHASE_AUTO;
   PPH_TRY(pph_graph_copy(&graph, &model->graph, heap, error));
   pph_status status =
-      compile(&graph, shapes, &options, external, files, error);
+      compile(&model->graph, &graph, shapes, &options, external, files, error);
   pph_graph_clear(&graph);
   return status;
 }

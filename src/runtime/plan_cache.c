@@ -1,4 +1,5 @@
 /* Plans of a session, one per combination of input shapes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -7,32 +8,29 @@
 
 static pph_status check_input(const pph_value *declared,
                               const pph_tensor *tensor, pph_error *error) {
-  char found[128], legal[128];
+  char found[128], legal[128], what[40];
   if (tensor->type != declared->type)
     return pph_fail(error, PPH_INVALID_ARGUMENT, declared->name,
                     "the input has type %s, must be %s",
-                    pph_dtype_name(tensor->type),
+                    pph_dtype_text(tensor->type, found, sizeof found),
                     pph_dtype_name(declared->type));
-  bool fits = tensor->shape.rank >= 0 && tensor->shape.rank <= PPH_MAX_RANK &&
-              (!declared->has_rank ||
-               tensor->shape.rank == declared->shape.rank);
-  for (int32_t i = 0; fits && i < tensor->shape.rank; i++) {
-    int64_t dim = declared->has_rank ? declared->shape.dims[i] : -1;
-    fits = tensor->shape.dims[i] >= 0 &&
-           (dim < 0 || dim == tensor->shape.dims[i]);
+  PPH_TRY(pph_check_range(declared->name, "the input's rank",
+                          tensor->shape.rank, 0, PPH_MAX_RANK, error));
+  bool fits =
+      !declared->has_rank || tensor->shape.rank == declared->shape.rank;
+  for (int32_t i = 0; i < tensor->shape.rank; i++) {
+    snprintf(what, sizeof what, "the input's dimension %d", (int)i);
+    PPH_TRY(pph_check_range(declared->name, what, tensor->shape.dims[i], 0,
+                            INT64_MAX, error));
+    int64_t dim = fits && declared->has_rank ? declared->shape.dims[i] : -1;
+    fits &= dim < 0 || dim == tensor->shape.dims[i];
   }
   if (fits)
     return PPH_OK;
-  if (tensor->shape.rank < 0 || tensor->shape.rank > PPH_MAX_RANK)
-    return pph_fail(error, PPH_INVALID_ARGUMENT, declared->name,
-                    "the input has rank %d, must be 0 to %d",
-                    tensor->shape.rank, PPH_MAX_RANK);
   return pph_fail(error, PPH_INVALID_ARGUMENT, declared->name,
                   "the input has shape %s, must be %s",
                   pph_shape_text(&tensor->shape, found, sizeof found),
-                  declared->has_rank
-                      ? pph_shape_text(&declared->shape, legal, sizeof legal)
-                      : "of non-negative dimensions");
+                  pph_shape_text(&declared->shape, legal, sizeof legal));
 }
 
 /* Same shapes, and same values where these decide shapes. */
@@ -102,7 +100,8 @@ pph_status pph_session_reserve_block(pph_session *session, pph_error *error) {
     session->plans[i]->block = NULL;
   if (!session->block)
     return pph_fail(error, PPH_OUT_OF_MEMORY, "",
-                    "no memory for the %zu bytes that the model's values need",
+                    "no memory for the %zu bytes that the model's values need, "
+                    "or the limit is reached (pph_limits.heap_bytes)",
                     wanted);
   session->block_bytes = wanted;
   return PPH_OK;

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "runtime/input_shapes.h"
 
 /* The input stays a graph input, but its readers read a constant. */
 static pph_status bind_value(pph_graph *graph, pph_id input,
@@ -47,6 +48,10 @@ static pph_status specialise(pph_program *program, const pph_tensor *inputs,
   return PPH_OK;
 }
 
+static const pph_shape *find_shape(const void *inputs, uint32_t input) {
+  return &((const pph_tensor *)inputs)[input].shape;
+}
+
 static pph_status build(pph_program *program, const pph_tensor *inputs,
                         const pph_program_options *options,
                         pph_backend_context *context, pph_error *error) {
@@ -72,7 +77,9 @@ pph_status pph_program_create(const pph_graph *model, const pph_tensor *inputs,
     pph_heap_release(context->heap, program);
     return status;
   }
-  status = build(program, inputs, options, context, error);
+  status = pph_blame_inputs(
+      model, find_shape, inputs,
+      build(program, inputs, options, context, error), error);
   if (status != PPH_OK) {
     pph_program_destroy(program, context);
     return status;

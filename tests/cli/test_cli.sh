@@ -62,10 +62,13 @@ expect 3 "garbage" "$polyphase" info "$work/garbage.onnx"
 said err "polyphase: bad model or file: $work/garbage.onnx: "
 expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
   "$source/examples/upscale/sample.png"
+said err "the limit is reached (--max-memory)"
 
 seeds=$source/fuzz/corpus/fuzz_pte
 expect 0 "info of a program" "$polyphase" info "$seeds/program.pte"
 said out "operator aten::add.out, 1 call"
+said out "runs: no, because"
+said out "not imported: delegate OneBackend, delegate OtherBackend"
 said out "delegate OtherBackend, 1 call, 23 bytes"
 said out "state: 2, 32 bytes"
 said out "warning: method again: value 1 needs the constant \"scale\""
@@ -74,6 +77,7 @@ expect 0 "info with constants" "$polyphase" info "$seeds/program.pte" \
 grep -q warning "$work/out" && fail "a constant that is there is missed"
 expect 0 "info of a bundle" "$polyphase" info "$seeds/bundle.bpte" --json
 said out '"tests": [1]'
+said out '"runs": '
 expect 0 "info of constants" "$polyphase" info "$seeds/constants.ptd"
 said out "named data scale, segment 0, 16 bytes"
 expect 0 "compile --help" "$polyphase" compile --help
@@ -89,6 +93,13 @@ expect 0 "a compiled model computes the same" "$polyphase" check "$model" \
   "$work/whole.pte" --shape 0=1x3x12x16
 expect 0 "constants beside are the same" "$polyphase" check \
   "$work/whole.pte" "$work/split.pte" --constants "$work/split.ptd"
+expect 0 "info of a compiled program" "$polyphase" info "$work/whole.pte"
+said out "runs: yes"
+expect 0 "info without constants" "$polyphase" info "$work/split.pte"
+said out "is neither in the program nor in a .ptd of --constants"
+expect 3 "run without constants" "$polyphase" check "$work/split.pte"
+said err "$work/split.pte: "
+said err ".ptd of --constants"
 expect 4 "run of a delegate" "$polyphase" run "$seeds/program.pte"
 said err "delegate OneBackend"
 expect 0 "info" "$polyphase" info "$model"
@@ -118,6 +129,7 @@ cmp -s "$work/doubled.png" "$work/again.png" || fail "threads change pixels"
 expect 0 "output folder" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" --output-dir "$work/outputs"
 [ -s "$work/outputs/doubled.npy" ] || fail "no doubled.npy"
+said err "-> $work/outputs/doubled.npy"
 expect 0 "json" "$polyphase" run "$model" --json \
   "$source/examples/upscale/sample.png"
 said out '"name": "doubled"'
@@ -142,6 +154,8 @@ expect 3 "unwritable" "$polyphase" run "$model" \
 expect 0 "steps" "$polyphase" run "$model" --steps \
   -i "picture=$work/outputs/doubled.npy" \
   -i "picture=$work/outputs/doubled.npy" --output-dir "$work/steps"
+expect 0 "a picture twice as large" "$polyphase" run "$model" \
+  -i "picture=$work/outputs/doubled.npy" --output-dir "$work/steps1"
 expect 0 "stacked steps" "$polyphase" run "$model" --steps --json \
   -i "picture=$work/steps/doubled.npy"
 said out '"shape": [2, 1, 3,'
@@ -157,6 +171,10 @@ programs=$source/../shared/pte/real
 if [ -d "$programs" ]; then
   expect 0 "a bundle's own cases" "$polyphase" check "$programs/bundled.bpte"
   said out "forward, case 1, output0       480          0"
+  expect 0 "stored outputs" "$polyphase" check "$programs/ct2d_k4s2p1.pte" \
+    -i "0=$programs/ct2d_k4s2p1.in0.npy" \
+    --expect "0=$programs/ct2d_k4s2p1.out0.npy"
+  said out "the outputs agree"
   expect 0 "a program agrees with itself" "$polyphase" check \
     "$programs/q8_ct_pc.pte"
   expect 0 "a method" "$polyphase" run "$programs/multi_method.pte" \
@@ -174,6 +192,23 @@ said out "the outputs agree"
 expect 0 "a model agrees with the reference" "$polyphase" check "$model" \
   --polyphase always
 said out "the outputs agree"
+expect 0 "a stored output" "$polyphase" check "$model" \
+  -i "picture=$work/steps/../outputs/doubled.npy" \
+  --expect "doubled=$work/steps1/doubled.npy" --json
+said out '"largest_difference": 0, "relative_to_peak": 0'
+said out '"same": true'
+expect 1 "another stored output" "$polyphase" check "$model" \
+  --shape 0=1x3x12x16 --expect "0=$work/outputs/doubled.npy"
+said out "the outputs differ"
+expect 2 "an unknown output" "$polyphase" check "$model" \
+  --expect "some=$work/outputs/doubled.npy"
+said err 'the model has no such output; it has "doubled"'
+expect 1 "no tolerance" "$polyphase" check "$model" --shape 0=1x3x9x9 \
+  --atol 0 --rtol 0 --json
+said out '"same": false'
+expect 0 "a tolerance of the peak" "$polyphase" check "$model" \
+  --shape 0=1x3x9x9 --atol 0 --rtol 0 --ptol 1e-5 --json
+said out '"same": true'
 expect 0 "input by position" "$polyphase" check "$model" "$model" --json \
   --shape 0=1x3x5x7
 said out '"same": true'
@@ -223,8 +258,8 @@ expect 2 "unknown processor level" "$polyphase" info "$model" --cpu sse
 said err "--cpu takes best|scalar|avx2|avx512|neon"
 expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \
   "$source/examples/upscale/sample.png" -o "$work/scalar.png"
-expect 2 "bad descriptor" "$polyphase" bench --op "f32 n1 g0"
-said err 'problem, column'
+expect 2 "short descriptor" "$polyphase" bench --op "f32 n1 g0"
+said err 'problem, column 10: the text ends, "ci" is missing'
 
 [ "$failures" -eq 0 ] && echo "all as expected"
 exit "$failures"
