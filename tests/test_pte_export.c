@@ -7,7 +7,8 @@
 #include "base/sha256.h"
 #include "graph/shape.h"
 #include "graph_runner.h"
-#include "pte/container.h"
+#include "optimize/optimize.h"
+#include "pte/container_write.h"
 #include "pte/import_plan.h"
 #include "pte/program_export.h"
 
@@ -222,6 +223,78 @@ static void test_constants_beside(void **state) {
     check_case(&cases[i], true);
 }
 
+/* The program rewritten with phases everywhere, in place of the old files. */
+static void optimize_files(pph_pte_files *files, pph_heap *heap,
+                           bool transposes) {
+  const pph_pte_source program = {
+      "", {files->program, files->program_bytes}};
+  const pph_pte_source beside = {
+      "weights.ptd", {files->constants, files->constant_bytes}};
+  const pph_optimize_options options = {.always = true};
+  bool external = files->constants != NULL;
+  pph_optimize_result result;
+  pph_pte_files made = {.program = NULL};
+  pph_error error = {0};
+  pph_pte *pte;
+  test_assert_ok(pph_pte_open(&program, &beside, external, heap, &pte, &error),
+                 &error);
+  test_assert_ok(pph_pte_optimize(pte, &options, &result, &error), &error);
+  assert_true(!transposes || result.changes);
+  test_assert_ok(pph_pte_write(pte, heap, &made.program, &made.program_bytes,
+                               &error),
+                 &error);
+  if (external)
+    test_assert_ok(pph_pte_write_external(&pte->externals[0], heap,
+                                          &made.constants,
+                                          &made.constant_bytes, &error),
+                   &error);
+  assert_int_equal(!result.changes,
+                   made.program_bytes == files->program_bytes &&
+                       memcmp(made.program, files->program,
+                              made.program_bytes) == 0);
+  pph_pte_close(pte);
+  pph_pte_files_clear(files, heap);
+  *files = made;
+}
+
+/* Programs with deconvolutions compute the same with phases in their place. */
+static void check_optimized(const export_case *one, bool external) {
+  pph_heap heap;
+  pph_graph graph;
+  pph_error error = {0};
+  graph_results expected = {0}, found = {0};
+  pph_pte_files files;
+  test_random random = {7};
+  pph_heap_init(&heap, NULL, 0);
+  pph_graph_init(&graph, &heap, NULL);
+  graph_parse(&graph, &heap, one->text);
+  fill_weights(&graph, &random);
+  test_assert_ok(pph_shape_infer(&graph, &error), &error);
+  pph_tensor *inputs = graph_inputs_make(&graph, &heap, &random);
+  test_assert_ok(graph_run(&graph, inputs, &expected, &error), &error);
+  test_assert_ok(export_graph(&graph, &heap, NEVER, external, &files, &error),
+                 &error);
+  optimize_files(&files, &heap, strstr(one->text, "ConvTranspose") != NULL);
+  run_files(&files, &heap, inputs, &found);
+  double distance = graph_results_distance(&expected, &found);
+  if (!(distance < 1e-5))
+    fail_msg("%s: results differ by %g", one->name, distance);
+  pph_pte_files_clear(&files, &heap);
+  graph_results_release(&found);
+  graph_results_release(&expected);
+  graph_inputs_release(&graph, &heap, inputs);
+  pph_graph_clear(&graph);
+  assert_int_equal(atomic_load(&heap.used), 0);
+}
+
+static void test_optimized(void **state) {
+  (void)state;
+  for (int i = 0; i < CASES; i++) {
+    check_optimized(&cases[i], false);
+    check_optimized(&cases[i], true);
+  }
+}
+
 /* Every node without a form is named, and nothing is left behind. */
 static void test_names_what_has_no_form(void **state) {
   (void)state;
@@ -267,6 +340,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_computes_the_same),
       cmocka_unit_test(test_constants_beside),
+      cmocka_unit_test(test_optimized),
       cmocka_unit_test(test_names_what_has_no_form),
       cmocka_unit_test(test_digests),
   };

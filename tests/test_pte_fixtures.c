@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "graph/eval_rules.h"
 #include "npy.h"
+#include "optimize/optimize.h"
 #include "polyphase/polyphase.h"
+#include "pte/container_write.h"
 #include "test_support.h"
 
 enum { FILES = 8, STEPS = 4 };
@@ -21,6 +24,7 @@ typedef struct names {
 
 typedef struct program_case {
   const char *folder, *name;
+  const char *programs; /* a folder with other .pte and .ptd; NULL: folder */
   double tolerance;
   names files;
   struct {
@@ -151,12 +155,69 @@ static pph_status load(const program_case *one, const char *method,
   pph_model_options_init(&options);
   options.constants = constants;
   for (uint32_t i = 0; i < one->files.count; i++) {
-    snprintf(paths[i], sizeof *paths, "%s/%s", one->folder, one->files.at[i]);
+    snprintf(paths[i], sizeof *paths, "%s/%s",
+             one->programs ? one->programs : one->folder, one->files.at[i]);
     if (strstr(one->files.at[i], ".ptd"))
       constants[options.constant_count++] = paths[i];
   }
   options.method = method;
   return pph_model_load(paths[0], &options, model, error);
+}
+
+static void write_file(const char *path, const void *bytes, size_t length) {
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes, 1, length, file), length);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* Reads the container, rewrites it, checks that what comes out is read back the
+   same and not rewritten again, and puts all into `folder`. */
+static void rewrite(const program_case *one, const char *folder, bool always) {
+  pph_pte_source sources[FILES];
+  uint32_t count = 0;
+  pph_heap heap;
+  pph_pte *pte;
+  pph_error error = {0};
+  pph_optimize_result result;
+  const pph_optimize_options options = {.always = always};
+  for (uint32_t i = 0; i < one->files.count; i++) {
+    char path[2048];
+    size_t length;
+    snprintf(path, sizeof path, "%s/%s", one->folder, one->files.at[i]);
+    if (i && !strstr(path, ".ptd"))
+      continue;
+    uint8_t *bytes = test_read_file(path, &length);
+    sources[count++] = (pph_pte_source){one->files.at[i], {bytes, length}};
+  }
+  pph_heap_init(&heap, NULL, 0);
+  test_assert_ok(pph_pte_open(&sources[0], sources + 1, count - 1, &heap, &pte,
+                              &error),
+                 &error);
+  test_assert_ok(pph_pte_optimize(pte, &options, &result, &error), &error);
+  for (uint32_t i = 0; i < count; i++) {
+    char path[2048];
+    void *bytes;
+    size_t length;
+    pph_status status =
+        i ? pph_pte_write_external(&pte->externals[i - 1], &heap, &bytes,
+                                   &length, &error)
+          : pph_pte_write(pte, &heap, &bytes, &length, &error);
+    test_assert_ok(status, &error);
+    bool changed = i ? result.external_changed[i - 1] : result.changes > 0;
+    bool equal = length == sources[i].bytes.count &&
+                 memcmp(bytes, sources[i].bytes.at, length) == 0;
+    if (changed == equal)
+      fail_msg("%s: %s %s", one->name, sources[i].name,
+               changed ? "is the same, though changes were told"
+                       : "differs, though none were told");
+    snprintf(path, sizeof path, "%s/%s", folder, sources[i].name);
+    write_file(path, bytes, length);
+    pph_heap_release(&heap, bytes);
+  }
+  pph_pte_close(pte);
+  for (uint32_t i = 0; i < count; i++)
+    free((void *)(uintptr_t)sources[i].bytes.at);
 }
 
 static void run_case(const program_case *one, const way *how) {
@@ -195,7 +256,29 @@ static void check_case(const program_case *one) {
     run_case(one, &ways[i]);
 }
 
-static void test_real(void **state) {
+/* The same outputs from what `optimize` makes of the program, where it thinks
+   it worth it and everywhere. */
+static void check_rewritten(const program_case *one) {
+  static const way ways[] = {{PPH_ENGINE_AUTO, true},
+                             {PPH_ENGINE_REFERENCE, false}};
+  program_case again = *one;
+  char folder[] = "/tmp/pph_rewritten_XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  again.programs = folder;
+  for (int always = 0; always < 2; always++) {
+    rewrite(one, folder, always);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+      run_case(&again, &ways[i]);
+  }
+  for (uint32_t i = 0; i < one->files.count; i++) {
+    char path[2048];
+    snprintf(path, sizeof path, "%s/%s", folder, one->files.at[i]);
+    remove(path);
+  }
+  assert_int_equal(rmdir(folder), 0);
+}
+
+static void each_real(void (*check)(const program_case *one)) {
   int count = 0;
   char folder[1024];
   size_t length;
@@ -223,13 +306,17 @@ static void test_real(void **state) {
     /* The file's tolerance is one step of the integers; here none differs. */
     if (name[0] == 'q' || strncmp(name, "dyn_q", 5) == 0)
       one.tolerance = 1e-6;
-    check_case(&one);
+    check(&one);
     count++;
   }
   assert_int_equal(count, 83);
   free(text);
   free(bytes);
 }
+
+static void test_real(void **state) { each_real(check_case); }
+
+static void test_rewritten(void **state) { each_real(check_rewritten); }
 
 /* Raw floats as a tensor of a declared shape; the data is `floats`. */
 static pph_tensor load_raw(const char *path, const pph_shape *shape,
@@ -303,6 +390,7 @@ static void test_made(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_real),
+                                     cmocka_unit_test(test_rewritten),
                                      cmocka_unit_test(test_made)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

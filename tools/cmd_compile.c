@@ -7,16 +7,6 @@
 #include "output_file.h"
 #include "runtime/compile.h"
 
-static pph_status write_file(const char *path, const void *bytes,
-                             size_t length, pph_error *error) {
-  output_file output;
-  PPH_TRY(output_file_open(path, &output, error));
-  pph_status status = PPH_OK;
-  if (fwrite(bytes, 1, length, output.file) != length)
-    status = pph_fail(error, PPH_IO_FAILED, path, "cannot be written");
-  return output_file_close(&output, status, error);
-}
-
 /* What --shape says, else what the model declares, which must be known. */
 static pph_status find_shapes(const tool_options *options,
                               const pph_model *model, pph_shape *shapes,
@@ -56,11 +46,12 @@ static pph_status compile(const tool_options *options, const pph_model *model,
                                files, error);
   pph_heap_release(heap, shapes);
   if (status == PPH_OK && files->constants)
-    status = write_file(options->external_constants, files->constants,
-                        files->constant_bytes, error);
-  return status == PPH_OK ? write_file(options->output, files->program,
-                                       files->program_bytes, error)
-                          : status;
+    status = output_file_write(options->external_constants, files->constants,
+                               files->constant_bytes, error);
+  return status == PPH_OK
+             ? output_file_write(options->output, files->program,
+                                 files->program_bytes, error)
+             : status;
 }
 
 int cmd_compile(const tool_options *options) {

@@ -111,11 +111,19 @@ static bool apply_output(tool_options *options, const char *value) {
   return value[0] != 0;
 }
 
-static bool apply_constants(tool_options *options, const char *path) {
-  if (options->constants.count == MAX_PAIRS)
+static bool add_path(option_pairs *paths, const char *path) {
+  if (paths->count == MAX_PAIRS)
     return false;
-  options->constants.texts[options->constants.count++] = path;
+  paths->texts[paths->count++] = path;
   return true;
+}
+
+static bool apply_constants(tool_options *options, const char *path) {
+  return add_path(&options->constants, path);
+}
+
+static bool apply_constants_out(tool_options *options, const char *path) {
+  return add_path(&options->constants_out, path);
 }
 
 static bool apply_method(tool_options *options, const char *name) {
@@ -259,6 +267,8 @@ static const struct {
      "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
     {"constants", "FILE.ptd", 0, apply_constants,
      "constants that a .pte keeps in another file; may be repeated"},
+    {"constants-out", "FILE.ptd", 0, apply_constants_out,
+     "where to write what --constants gave, which changes too; once for each"},
     {"method", "NAME", 0, apply_method,
      "which method of a .pte (default: forward, or the only one)"},
     {"external-constants", "FILE.ptd", 0, apply_external,

@@ -44,6 +44,7 @@ typedef struct tool_options {
   option_pairs constants; /* --constants FILE.ptd */
   const char *output, *output_dir, *op, *method;
   const char *external_constants; /* compile: a .ptd to write */
+  option_pairs constants_out; /* optimize: the same, one per --constants */
   picture_range range;
   double seconds;   /* bench: time to spend per candidate */
   double absolute, relative, of_peak; /* check: tolerances */
@@ -87,5 +88,6 @@ int cmd_check(const tool_options *options);
 int cmd_info(const tool_options *options);
 int cmd_bench(const tool_options *options);
 int cmd_compile(const tool_options *options);
+int cmd_optimize(const tool_options *options);
 
 #endif

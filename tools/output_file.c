@@ -105,3 +105,13 @@ pph_status output_file_check(const char *path, pph_error *error) {
   return pph_fail(error, PPH_IO_FAILED, path,
                   "cannot be written, its folder: %s", strerror(errno));
 }
+
+pph_status output_file_write(const char *path, const void *bytes,
+                             size_t length, pph_error *error) {
+  output_file output;
+  PPH_TRY(output_file_open(path, &output, error));
+  pph_status status = PPH_OK;
+  if (fwrite(bytes, 1, length, output.file) != length)
+    status = pph_fail(error, PPH_IO_FAILED, path, "cannot be written");
+  return output_file_close(&output, status, error);
+}

@@ -30,4 +30,8 @@ PPH_NODISCARD pph_status output_file_close(output_file *output,
                                            pph_status status,
                                            pph_error *error);
 
+/* All of that in one: a file of these bytes. */
+PPH_NODISCARD pph_status output_file_write(const char *path, const void *bytes,
+                                           size_t length, pph_error *error);
+
 #endif

@@ -38,6 +38,14 @@ static const tool_command commands[] = {
      "those of the file or of --shape. Exit 4 names nodes that have no form.",
      " output external-constants shape polyphase max-memory constants ", 1, 1,
      cmd_compile},
+    {"optimize", "IN.pte -o OUT.pte [--constants FILE.ptd]...",
+     "Rewrites an ExecuTorch program (.pte, .bpte) for released runtimes:\n"
+     "in its XNNPACK delegates transposed convolutions become phases where\n"
+     "that is faster, transposes that cancel go, nearest upsampling moves in.\n"
+     "Inputs, outputs and state stay the same. Tells what was changed and what\n"
+     "was left, and why. What did not change is copied.",
+     " output constants constants-out polyphase max-memory ", 1, 1,
+     cmd_optimize},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -45,7 +53,7 @@ static void print_overview(FILE *file) {
   fprintf(file, "usage: polyphase COMMAND ...\n\n"
                 "Runs neural nets that upsample fast on CPUs.\n\ncommands:\n");
   for (int i = 0; i < COMMANDS; i++)
-    fprintf(file, "  %-7s %s\n", commands[i].name, commands[i].arguments);
+    fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].arguments);
   fprintf(file,
           "\npolyphase COMMAND --help tells more; polyphase --version.\n"
           "Exit: 0 done, 1 the answer is no, 2 bad usage, 3 bad model or "

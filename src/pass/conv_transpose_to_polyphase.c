@@ -154,7 +154,8 @@ static pph_status lower_conv_transpose(pph_rewrite *rewrite, pph_node *node,
   if (obstacle)
     return pph_graph_add_note(graph, node, NULL, obstacle, error);
   pph_polyphase_plan plan;
-  PPH_TRY(pph_polyphase_plan_make(&plan, graph->heap, &window, error));
+  PPH_TRY(pph_polyphase_plan_make(&plan, graph->heap, &window,
+                                  pph_polyphase_plan_cost, error));
   char lowered[96], reason[128];
   describe(&window, lowered, sizeof lowered);
   bool gain = weigh(&plan, mode, reason, sizeof reason);

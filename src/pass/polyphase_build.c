@@ -45,24 +45,8 @@ static pph_status add_constant(build *b, uint32_t slot,
   return PPH_OK;
 }
 
-/* One phase of one axis inside its block's window: tap u of the window takes
-   kernel element last - (u - skip) * step if 0 <= u - skip < taps. */
-typedef struct tap_map {
-  int64_t skip, taps, last, step;
-} tap_map;
-
-static tap_map map_taps(const pph_axis_plan *plan, const pph_phase_run *run,
-                        int64_t index) {
-  pph_phase phase;
-  pph_phase_make(&plan->axis, &plan->frame, index, &phase);
-  return (tap_map){.skip = (run->pad_begin - phase.pad_begin) / run->tap_step,
-                   .taps = phase.taps,
-                   .last = phase.kernel_last,
-                   .step = phase.kernel_step};
-}
-
 /* The kernel of one output row: `from` is one [ky][kx] slice. */
-static void copy_taps(const float *from, int64_t width, const tap_map *maps,
+static void copy_taps(const float *from, int64_t width, const pph_tap_map *maps,
                       const pph_phase_run *const *run, float *to) {
   for (int64_t v = 0; v < maps[0].taps; v++)
     for (int64_t u = 0; u < maps[1].taps; u++) {
@@ -75,7 +59,8 @@ static void copy_taps(const float *from, int64_t width, const tap_map *maps,
 
 /* Rows [Cout] of one phase; the weight is [Cin][Cout/group][ky][kx]. */
 static void copy_phase(const build *b, const pph_phase_block *block,
-                       const float *weight, const tap_map *maps, float *to) {
+                       const float *weight, const pph_tap_map *maps,
+                       float *to) {
   const pph_window *window = &b->plan->window;
   int64_t inner = window->in_channels / window->group;
   int64_t outer = window->out_channels / window->group;
@@ -98,9 +83,10 @@ static void fill_weight(const build *b, const pph_phase_block *block,
                        block->run[0]->taps * block->run[1]->taps;
   for (int64_t y = 0; y < block->count[0]; y++)
     for (int64_t x = 0; x < block->count[1]; x++) {
-      tap_map maps[2] = {
-          map_taps(&b->plan->axes[0], block->run[0], block->first[0] + y),
-          map_taps(&b->plan->axes[1], block->run[1], block->first[1] + x)};
+      const pph_axis_plan *axes = b->plan->axes;
+      pph_tap_map maps[2] = {
+          pph_phase_map_taps(&axes[0], block->run[0], block->first[0] + y),
+          pph_phase_map_taps(&axes[1], block->run[1], block->first[1] + x)};
       copy_phase(b, block, weight, maps, to);
       to += phase_size;
     }

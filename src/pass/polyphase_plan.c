@@ -69,7 +69,7 @@ static bool set_option(pph_axis_plan *plan, unsigned option,
 enum { OPTIONS = 2 };
 
 /* Tries each pair of options, one per axis; keeps the cheapest. */
-static void choose(pph_polyphase_plan *plan) {
+static void choose(pph_polyphase_plan *plan, pph_polyphase_cost *find_cost) {
   unsigned best[2] = {0, 0};
   double least = -1;
   for (unsigned y = 0; y < OPTIONS; y++) {
@@ -78,7 +78,7 @@ static void choose(pph_polyphase_plan *plan) {
     for (unsigned x = 0; x < OPTIONS; x++) {
       if (!set_option(&plan->axes[1], x, plan->group_phases))
         continue;
-      double cost = pph_polyphase_plan_cost(plan);
+      double cost = find_cost(plan);
       if (least < 0 || cost < least * 0.999) {
         least = cost;
         best[0] = y;
@@ -93,6 +93,7 @@ static void choose(pph_polyphase_plan *plan) {
 
 pph_status pph_polyphase_plan_make(pph_polyphase_plan *plan, pph_heap *heap,
                                    const pph_window *window,
+                                   pph_polyphase_cost *cost,
                                    pph_error *error) {
   *plan = (pph_polyphase_plan){
       .heap = heap, .window = *window, .group_phases = window->group == 1};
@@ -108,7 +109,7 @@ pph_status pph_polyphase_plan_make(pph_polyphase_plan *plan, pph_heap *heap,
       return pph_fail_memory(error);
     }
   }
-  choose(plan);
+  choose(plan, cost);
   return PPH_OK;
 }
 
@@ -157,6 +158,17 @@ bool pph_polyphase_plan_next(const pph_polyphase_plan *plan, uint32_t *position,
       .count = {whole ? down->count : 1, across->count},
       .run = {down, across}};
   return true;
+}
+
+pph_tap_map pph_phase_map_taps(const pph_axis_plan *plan,
+                               const pph_phase_run *run, int64_t index) {
+  pph_phase phase;
+  pph_phase_make(&plan->axis, &plan->frame, index, &phase);
+  return (pph_tap_map){
+      .skip = (run->pad_begin - phase.pad_begin) / run->tap_step,
+      .taps = phase.taps,
+      .last = phase.kernel_last,
+      .step = phase.kernel_step};
 }
 
 bool pph_phase_block_is_bias(const pph_polyphase_plan *plan,

@@ -39,12 +39,16 @@ typedef struct pph_polyphase_plan {
   double microseconds;
 } pph_polyphase_plan;
 
+/* Estimated microseconds of a plan. */
+typedef double pph_polyphase_cost(const pph_polyphase_plan *plan);
+
 /* Chooses frames and groupings with the least estimated time. `window` has one
    or two axes, output at least 1, and a product of strides of at most
    PPH_POLYPHASE_MAX_PHASES. Runs come from `heap`; clear also after failure. */
 PPH_NODISCARD pph_status pph_polyphase_plan_make(pph_polyphase_plan *plan,
                                                  pph_heap *heap,
                                                  const pph_window *window,
+                                                 pph_polyphase_cost *cost,
                                                  pph_error *error);
 void pph_polyphase_plan_clear(pph_polyphase_plan *plan);
 
@@ -59,8 +63,16 @@ uint32_t pph_polyphase_plan_count(const pph_polyphase_plan *plan);
 bool pph_phase_block_is_bias(const pph_polyphase_plan *plan,
                              const pph_phase_block *block);
 
-/* Estimated microseconds on one AVX-512 core. */
-double pph_polyphase_plan_cost(const pph_polyphase_plan *plan);
+/* One phase of one axis inside its block's window: tap u of the window takes
+   kernel element last - (u - skip) * step if 0 <= u - skip < taps. */
+typedef struct pph_tap_map {
+  int64_t skip, taps, last, step;
+} pph_tap_map;
+pph_tap_map pph_phase_map_taps(const pph_axis_plan *plan,
+                               const pph_phase_run *run, int64_t index);
+
+/* On one AVX-512 core. */
+pph_polyphase_cost pph_polyphase_plan_cost;
 double pph_deconvolution_cost(const pph_window *window);
 
 #endif

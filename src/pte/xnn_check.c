@@ -279,11 +279,10 @@ pph_status pph_payload_check(const pph_payload *payload, pph_arena *arena,
   return PPH_OK;
 }
 
-/* The bytes of entry `number`, which is in range. */
-static pph_status find_data(const pph_payload *payload, uint32_t number,
-                            const pph_pte *pte, pph_pte_bytes *bytes,
-                            const pph_pte_external **external,
-                            pph_error *error) {
+pph_status pph_payload_find_bytes(const pph_payload *payload, uint32_t number,
+                                  const pph_pte *pte, pph_pte_bytes *bytes,
+                                  const pph_pte_external **external,
+                                  pph_error *error) {
   const pph_payload_graph *graph = payload->graph;
   if (payload->bare) {
     *bytes = (pph_pte_bytes){graph->constant_buffer.at[number].storage.at,
@@ -311,12 +310,6 @@ static pph_status find_data(const pph_payload *payload, uint32_t number,
   return PPH_OK;
 }
 
-pph_status pph_payload_find_bytes(const pph_payload_index *index,
-                                  uint32_t number, const pph_pte *pte,
-                                  pph_pte_bytes *bytes, pph_error *error) {
-  return find_data(index->payload, number, pte, bytes, NULL, error);
-}
-
 pph_status pph_payload_find_constant(const pph_payload_index *index,
                                      const pph_payload_slot *slot,
                                      const pph_pte *pte, pph_pte_bytes *bytes,
@@ -325,8 +318,8 @@ pph_status pph_payload_find_constant(const pph_payload_index *index,
   const pph_payload *payload = index->payload;
   size_t needed = 0;
   *external = NULL;
-  PPH_TRY(find_data(payload, slot->tensor->constant_buffer_idx, pte, bytes,
-                    external, error));
+  PPH_TRY(pph_payload_find_bytes(payload, slot->tensor->constant_buffer_idx,
+                                 pte, bytes, external, error));
   if (!pph_payload_count_bytes(slot->tensor, &needed) ||
       bytes->count < needed)
     return pph_fail(error, PPH_BAD_MODEL, "payload",

@@ -47,12 +47,11 @@ static inline bool pph_payload_has_two_readers(const pph_payload_slot *slot) {
 /* Bytes that the elements take; false when they cannot be counted. */
 bool pph_payload_count_bytes(const pph_payload_tensor *tensor, size_t *bytes);
 
-/* What a number of a constant stands for, which check has found in range. */
-PPH_NODISCARD pph_status pph_payload_find_bytes(const pph_payload_index *index,
-                                                uint32_t number,
-                                                const pph_pte *pte,
-                                                pph_pte_bytes *bytes,
-                                                pph_error *error);
+/* What a number of a constant stands for, which check has found in range;
+   `external` (may be NULL) as for pph_pte_find_data. */
+PPH_NODISCARD pph_status pph_payload_find_bytes(
+    const pph_payload *payload, uint32_t number, const pph_pte *pte,
+    pph_pte_bytes *bytes, const pph_pte_external **external, pph_error *error);
 
 /* The elements of a constant, inside the payload or by its key in `pte` (NULL:
    there is none). PPH_BAD_MODEL when they are nowhere or of another size.

@@ -42,6 +42,7 @@ typedef struct pph_payload_export {
   uint32_t node_count, node_capacity;
   pph_payload_value *values;
   uint32_t value_count, value_capacity;
+  const pph_payload_value *like; /* new ones have its type; NULL: f32 */
   pph_payload_constants named;    /* packed ones, found by key */
   pph_payload_constants operands; /* others: the program hands them in */
   char refused[PPH_PAYLOAD_REFUSED_TEXT];
@@ -112,6 +113,13 @@ PPH_NODISCARD pph_status pph_payload_put_concat(pph_payload_export *x,
 PPH_NODISCARD pph_status pph_payload_put_repeat(pph_payload_export *x,
                                                 uint32_t times, uint32_t axis,
                                                 uint32_t *id);
+/* Values [N,H,W,n*C], whose channels one after the other are phases
+   [by][bx][C], as pixels [N,H*by,W*bx,C]; `ids` is overwritten. */
+PPH_NODISCARD pph_status pph_payload_put_interleaved(pph_payload_export *x,
+                                                     uint32_t *ids,
+                                                     uint32_t count,
+                                                     const uint32_t *block,
+                                                     uint32_t *id);
 /* a becomes a (kind) b, broadcast. */
 PPH_NODISCARD pph_status pph_payload_put_binary(
     pph_payload_export *x, pph_payload_kind kind, uint32_t b,

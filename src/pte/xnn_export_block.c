@@ -92,35 +92,71 @@ static pph_status join_row(pph_payload_export *x, uint32_t *ids,
   return pph_payload_put_reshape(x, &lines, id);
 }
 
+static uint32_t count_channels(const pph_payload_export *x,
+                               const uint32_t *ids, uint32_t count) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < count; i++)
+    sum += pph_payload_dims_of(x, ids[i]).at[3];
+  return sum;
+}
+
+/* Whether each row of blocks is whole values. */
+static bool has_whole_rows(const pph_payload_export *x, const uint32_t *ids,
+                           uint32_t count, uint32_t row) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    sum += count_channels(x, ids + i, 1);
+    if (sum > row)
+      return false;
+    sum = sum == row ? 0 : sum;
+  }
+  return true;
+}
+
 /* Phases side by side are lines; lines one after the other are the picture:
    each phase is copied in long runs, and no transpose is needed. */
+static pph_status interleave_rows(pph_payload_export *x, uint32_t *ids,
+                                  uint32_t count, uint32_t row,
+                                  const uint32_t *block, uint32_t *id) {
+  pph_payload_dims d = pph_payload_dims_of(x, ids[0]);
+  const pph_payload_dims whole = {4,
+                                  {d.at[0], d.at[1] * block[0],
+                                   d.at[2] * block[1], row / block[1]}};
+  uint32_t made = 0;
+  for (uint32_t first = 0, i = 0; i < count; i++) {
+    if (count_channels(x, ids + first, i + 1 - first) < row)
+      continue;
+    PPH_TRY(join_row(x, ids + first, i + 1 - first, id));
+    ids[made++] = *id; /* behind what is still to be read */
+    first = i + 1;
+  }
+  PPH_TRY(pph_payload_put_concat(x, ids, made, 1, id));
+  return pph_payload_put_reshape(x, &whole, id);
+}
+
+pph_status pph_payload_put_interleaved(pph_payload_export *x, uint32_t *ids,
+                                       uint32_t count, const uint32_t *block,
+                                       uint32_t *id) {
+  uint32_t row = count_channels(x, ids, count) / block[0];
+  if (block[0] > 1 && count > 1 && has_whole_rows(x, ids, count, row))
+    return interleave_rows(x, ids, count, row, block, id);
+  PPH_TRY(pph_payload_put_concat(x, ids, count, 3, id));
+  return spread(x, block, id);
+}
+
 static pph_status interleave(pph_payload_export *x, const pph_node *concat,
                              const uint32_t *block) {
   const pph_node *node = x->node;
-  const pph_value *out = pph_payload_output_value(x);
   uint32_t *ids = pph_arena_allocate(x->arena, concat->input_count,
                                      sizeof *ids);
-  uint32_t *rows = pph_arena_allocate(x->arena, block[0], sizeof *rows);
-  int64_t row = out->shape.dims[1] * block[1], sum = 0;
-  uint32_t first = 0, made = 0, id;
-  pph_payload_dims dims;
-  if (!ids || !rows)
+  uint32_t id;
+  if (!ids)
     return pph_fail_memory(x->error);
   x->node = concat;
-  for (uint32_t i = 0; i < concat->input_count; i++) {
+  for (uint32_t i = 0; i < concat->input_count; i++)
     PPH_TRY(pph_payload_read_input(x, i, 4, LAST, &ids[i]));
-    sum += pph_payload_input_value(x, i)->shape.dims[1];
-    if (sum < row)
-      continue;
-    PPH_TRY(join_row(x, ids + first, i + 1 - first, &rows[made++]));
-    first = i + 1;
-    sum = 0;
-  }
   x->node = node;
-  PPH_TRY(pph_payload_put_concat(x, rows, made, 1, &id));
-  if (!pph_payload_dims_make(&out->shape, LAST, &dims))
-    return pph_payload_refuse(x, "an empty result");
-  PPH_TRY(pph_payload_put_reshape(x, &dims, &id));
+  PPH_TRY(pph_payload_put_interleaved(x, ids, concat->input_count, block, &id));
   return pph_payload_write_output(x, 0, LAST, id);
 }
 

@@ -38,7 +38,7 @@ static pph_status copy(pph_payload_export *x, const void *from, size_t size,
 
 static const pph_payload_tensor *find_tensor(const pph_payload_export *x,
                                              uint32_t id) {
-  return x->values[id].xvalue_union.value;
+  return pph_payload_tensor_of(&x->values[id]);
 }
 
 pph_payload_dims pph_payload_dims_of(const pph_payload_export *x,
@@ -49,21 +49,38 @@ pph_payload_dims pph_payload_dims_of(const pph_payload_export *x,
   return dims;
 }
 
+/* The tensor as the value that `like` asks for. */
+static pph_status wrap(pph_payload_export *x, void *tensor,
+                       pph_payload_value *value) {
+  const pph_payload_quantized *like =
+      x->like && x->like->xvalue_union.type == 2 ? x->like->xvalue_union.value
+                                                 : NULL;
+  void *quantized;
+  *value = (pph_payload_value){{.value = tensor, .type = 1}};
+  if (!like)
+    return PPH_OK;
+  PPH_TRY(copy(x, like, sizeof *like, &quantized));
+  ((pph_payload_quantized *)quantized)->tensor_value = tensor;
+  *value = (pph_payload_value){{.value = quantized, .type = 2}};
+  return PPH_OK;
+}
+
 pph_status pph_payload_put_value(pph_payload_export *x,
                                  const pph_payload_dims *dims, uint32_t *id) {
   void *numbers, *tensor;
   PPH_TRY(grow(x, &x->values, x->value_count, &x->value_capacity,
                sizeof *x->values));
   PPH_TRY(copy(x, dims->at, sizeof dims->at, &numbers));
-  const pph_payload_tensor made = {.datatype = PPH_PAYLOAD_F32,
+  pph_payload_tensor made = {.datatype = PPH_PAYLOAD_F32,
                                    .num_dims = dims->count,
                                    .dims = {numbers, dims->count},
                                    .external_id = PPH_PAYLOAD_NONE,
                                    .id_out = x->value_count};
+  if (x->like)
+    made.datatype = pph_payload_tensor_of(x->like)->datatype;
   PPH_TRY(copy(x, &made, sizeof made, &tensor));
-  *id = x->value_count;
-  x->values[x->value_count++] =
-      (pph_payload_value){.xvalue_union = {.value = tensor, .type = 1}};
+  PPH_TRY(wrap(x, tensor, &x->values[x->value_count]));
+  *id = x->value_count++;
   return PPH_OK;
 }
 

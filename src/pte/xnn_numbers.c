@@ -66,8 +66,9 @@ static pph_status find_group_scales(const pph_payload_step *step,
   pph_pte_bytes bytes = {NULL, 0};
   size_t found = group->scale.count;
   if (group->scale_buffer_idx) {
-    PPH_TRY(pph_payload_find_bytes(importer->index, group->scale_buffer_idx,
-                                   importer->pte, &bytes, importer->error));
+    PPH_TRY(pph_payload_find_bytes(
+        importer->index->payload, group->scale_buffer_idx, importer->pte,
+        &bytes, NULL, importer->error));
     found = bytes.count / sizeof(uint16_t);
   } else if (group->scale_bf16.count) {
     found = group->scale_bf16.count;
@@ -166,8 +167,9 @@ pph_status pph_payload_scales(const pph_payload_step *step, uint32_t slot,
     bytes = (pph_pte_bytes){(const uint8_t *)&whole->scale, sizeof(float)};
     *count = 1;
   } else if (channel->scale_buffer_idx) {
-    PPH_TRY(pph_payload_find_bytes(importer->index, channel->scale_buffer_idx,
-                                   importer->pte, &bytes, importer->error));
+    PPH_TRY(pph_payload_find_bytes(
+        importer->index->payload, channel->scale_buffer_idx, importer->pte,
+        &bytes, NULL, importer->error));
     *count = channel->num_scales;
   } else {
     bytes = (pph_pte_bytes){(const uint8_t *)channel->scale.at,

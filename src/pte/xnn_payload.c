@@ -156,6 +156,17 @@ const char *pph_payload_type_name(int type) {
   return type >= 0 && type < PPH_PAYLOAD_TYPE_COUNT ? names[type] : "";
 }
 
+size_t pph_payload_table_size(uint32_t kind) {
+  return kind && kind < PPH_PAYLOAD_KIND_COUNT ? kinds[kind].schema()->size : 0;
+}
+
+pph_payload_tensor *pph_payload_tensor_of(const pph_payload_value *value) {
+  const pph_payload_quantized *quantized = value->xvalue_union.value;
+  if (value->xvalue_union.type == 1)
+    return value->xvalue_union.value;
+  return value->xvalue_union.type == 2 ? quantized->tensor_value : NULL;
+}
+
 void pph_payload_find_uses(const pph_payload_node *node,
                            pph_payload_uses *uses) {
   memset(uses, 0, sizeof *uses);
@@ -175,5 +186,23 @@ void pph_payload_find_uses(const pph_payload_node *node,
       uses->roles[uses->input_count] = field->flags;
       uses->inputs[uses->input_count++] = id;
     }
+  }
+}
+
+void pph_payload_set_uses(pph_payload_node *node,
+                          const pph_payload_uses *uses) {
+  uint32_t kind = node->xnode_union.type, inputs = 0, outputs = 0;
+  if (!kind || kind >= PPH_PAYLOAD_KIND_COUNT)
+    return;
+  const pph_flat_table *table = kinds[kind].schema();
+  for (uint32_t i = 0; i < table->field_count; i++) {
+    const pph_flat_field *field = &table->fields[i];
+    const uint32_t *id = NULL;
+    if (field->flags & PPH_PAYLOAD_WRITTEN && outputs < uses->output_count)
+      id = &uses->outputs[outputs++];
+    else if (field->flags & PPH_PAYLOAD_READ && inputs < uses->input_count)
+      id = &uses->inputs[inputs++];
+    if (id)
+      memcpy((char *)node->xnode_union.value + field->offset, id, sizeof *id);
   }
 }

@@ -51,5 +51,13 @@ typedef struct pph_payload_uses {
 /* Nothing for a node of unknown kind. */
 void pph_payload_find_uses(const pph_payload_node *node,
                            pph_payload_uses *uses);
+/* Puts other ids into the node's table; as many as were found. */
+void pph_payload_set_uses(pph_payload_node *node, const pph_payload_uses *uses);
+
+/* Bytes of the table of that kind of node, 0 for an unknown kind. */
+size_t pph_payload_table_size(uint32_t kind);
+
+/* What plain and quantized values share; NULL for a value of unknown type. */
+pph_payload_tensor *pph_payload_tensor_of(const pph_payload_value *value);
 
 #endif

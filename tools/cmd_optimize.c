@@ -1,0 +1,88 @@
+/* polyphase optimize: a faster program from an ExecuTorch program. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "optimize/optimize.h"
+#include "output_file.h"
+#include "pte/container_write.h"
+#include "pte_file.h"
+
+static void print_line(void *context, const char *line) {
+  (void)context;
+  puts(line);
+}
+
+/* Every .ptd that changes needs a name to be written under. */
+static pph_status check_names(const tool_options *options, const pph_pte *pte,
+                              const pph_optimize_result *result,
+                              pph_error *error) {
+  for (uint32_t i = 0; i < pte->external_count; i++)
+    if (result->external_changed[i] && i >= options->constants_out.count)
+      return pph_fail(error, PPH_INVALID_ARGUMENT, options->constants.texts[i],
+                      "its constants change too: --constants-out FILE.ptd says "
+                      "where to write them");
+  return PPH_OK;
+}
+
+static pph_status write_external(const tool_options *options, pph_pte *pte,
+                                 uint32_t number, pph_error *error) {
+  void *bytes;
+  size_t length;
+  PPH_TRY(pph_pte_write_external(&pte->externals[number], pte->heap, &bytes,
+                                 &length, error));
+  pph_status status = output_file_write(options->constants_out.texts[number],
+                                        bytes, length, error);
+  pph_heap_release(pte->heap, bytes);
+  return status;
+}
+
+static pph_status write_all(const tool_options *options, pph_pte *pte,
+                            pph_error *error) {
+  void *bytes;
+  size_t length;
+  PPH_TRY(pph_pte_write(pte, pte->heap, &bytes, &length, error));
+  pph_status status = PPH_OK;
+  for (uint32_t i = 0; status == PPH_OK && i < pte->external_count &&
+                       i < options->constants_out.count; i++)
+    status = write_external(options, pte, i, error);
+  if (status == PPH_OK)
+    status = output_file_write(options->output, bytes, length, error);
+  pph_heap_release(pte->heap, bytes);
+  return status;
+}
+
+static pph_status optimize(const tool_options *options, pph_pte *pte,
+                           pph_error *error) {
+  const pph_optimize_options how = {
+      .always = options->session.lowering == PPH_LOWERING_ALWAYS,
+      .never = options->session.lowering == PPH_LOWERING_NEVER,
+      .report = print_line};
+  pph_optimize_result result;
+  PPH_TRY(pph_pte_optimize(pte, &how, &result, error));
+  PPH_TRY(check_names(options, pte, &result, error));
+  PPH_TRY(write_all(options, pte, error));
+  if (result.changes)
+    printf("%u change%s\n", result.changes, result.changes == 1 ? "" : "s");
+  else
+    printf("nothing to change: the program is written as it was\n");
+  return PPH_OK;
+}
+
+int cmd_optimize(const tool_options *options) {
+  pph_error error = {0};
+  pte_file file;
+  if (!options->output) {
+    pph_fail(&error, PPH_INVALID_ARGUMENT, "optimize",
+             "-o FILE.pte says where to write");
+    return tool_fail(&error);
+  }
+  pph_status status = pte_file_open(options, &file, &error);
+  if (status == PPH_OK)
+    status = optimize(options, file.pte, &error);
+  pte_file_close(&file);
+  return status == PPH_OK ? EXIT_DONE
+         : status == PPH_INVALID_ARGUMENT
+             ? tool_fail(&error)
+             : tool_fail_model(options->arguments[0], &error);
+}
