@@ -59,7 +59,8 @@ static pph_status optimize(const tool_options *options, pph_pte *pte,
       .never = options->session.lowering == PPH_LOWERING_NEVER,
       .report = print_line};
   pph_optimize_result result;
-  PPH_TRY(pph_pte_optimize(pte, &how, &result, error));
+  PPH_TRY(pph_error_in_file(error, options->arguments[0],
+                            pph_pte_optimize(pte, &how, &result, error)));
   PPH_TRY(check_names(options, pte, &result, error));
   PPH_TRY(write_all(options, pte, error));
   if (result.changes)
@@ -81,8 +82,5 @@ int cmd_optimize(const tool_options *options) {
   if (status == PPH_OK)
     status = optimize(options, file.pte, &error);
   pte_file_close(&file);
-  return status == PPH_OK ? EXIT_DONE
-         : status == PPH_INVALID_ARGUMENT
-             ? tool_fail(&error)
-             : tool_fail_model(options->arguments[0], &error);
+  return status == PPH_OK ? EXIT_DONE : tool_fail(&error);
 }

@@ -42,8 +42,8 @@ static const tool_command commands[] = {
      "Rewrites an ExecuTorch program (.pte, .bpte) for released runtimes:\n"
      "in its XNNPACK delegates transposed convolutions become phases where\n"
      "that is faster, transposes that cancel go, nearest upsampling moves in.\n"
-     "Inputs, outputs and state stay the same. Tells what was changed and what\n"
-     "was left, and why. What did not change is copied.",
+     "Inputs, outputs and state stay the same. Tells what was changed and\n"
+     "what was left, and why. What did not change is copied.",
      " output constants constants-out polyphase max-memory ", 1, 1,
      cmd_optimize},
 };
