@@ -238,6 +238,10 @@ static void test_reshapes(void **state) {
           conv_case_reshape(&op, c.batch, c.input, output, &again, &error),
           &error);
       assert_int_equal(bytes, again);
+      int64_t both[3] = {c.input[0], c.input[1]};
+      test_assert_ok(
+          conv_case_reshape(&op, c.batch, both, both, &again, &error), &error);
+      assert_memory_equal(both, output, 2 * sizeof *both);
       float *result = malloc(c.outputs * sizeof *result);
       conv_case_run_with(&op, &c, bytes, NULL, result);
       conv_case_check(&c, result);

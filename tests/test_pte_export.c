@@ -296,26 +296,40 @@ static void test_optimized(void **state) {
 }
 
 /* Every node without a form is named, and nothing is left behind. */
-static void test_names_what_has_no_form(void **state) {
-  (void)state;
+static void check_refused(const char *text, const char *const *names) {
   pph_heap heap;
   pph_graph graph;
   pph_error error = {0};
   pph_pte_files files;
   pph_heap_init(&heap, NULL, 0);
   pph_graph_init(&graph, &heap, NULL);
-  graph_parse(&graph, &heap,
-              X2D "%a = Erf(%x)\n%b = Round(%a)\n%c = Relu(%b)\n"
-                  "%d = Sign(%x)\noutput %c\noutput %d\n");
+  graph_parse(&graph, &heap, text);
   assert_int_equal(export_graph(&graph, &heap, ALWAYS, false, &files, &error),
                    PPH_UNSUPPORTED);
   assert_null(files.program);
-  assert_non_null(strstr(error.message, "3 nodes"));
-  assert_non_null(strstr(error.message, "Erf"));
-  assert_non_null(strstr(error.message, "Round"));
-  assert_non_null(strstr(error.message, "Sign"));
+  for (; *names; names++)
+    assert_non_null(strstr(error.message, *names));
   pph_graph_clear(&graph);
   assert_int_equal(atomic_load(&heap.used), 0);
+}
+
+static void test_names_what_has_no_form(void **state) {
+  (void)state;
+  check_refused(X2D "%a = Erf(%x)\n%b = Round(%a)\n%c = Relu(%b)\n"
+                    "%d = Sign(%x)\noutput %c\noutput %d\n",
+                (const char *const[]){"3 nodes", "Erf", "Round", "Sign", NULL});
+}
+
+/* An interleaving reads the phases itself: those must be there. */
+static void test_phases_without_a_form(void **state) {
+  (void)state;
+  check_refused(
+      X2D "const %w f32 [3,4,1,1] = splat 77\n"
+          "%a = Conv(%x, %w)\n%b = Round(%a)\n"
+          "%j = Concat(%a, %b, %a, %b) {axis=1}\n"
+          "%y = DepthToSpace(%j) {blocksize=[2,2], mode=\"DCR\"}\n"
+          "output %y\n",
+      (const char *const[]){"1 nodes", "Round", NULL});
 }
 
 /* The standard's own examples, and a length that needs a block more. */
@@ -342,6 +356,7 @@ int main(void) {
       cmocka_unit_test(test_constants_beside),
       cmocka_unit_test(test_optimized),
       cmocka_unit_test(test_names_what_has_no_form),
+      cmocka_unit_test(test_phases_without_a_form),
       cmocka_unit_test(test_digests),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

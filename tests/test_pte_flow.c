@@ -5,6 +5,7 @@
 
 #include "polyphase/polyphase.h"
 #include "pte_maker.h"
+#include "runtime/compile.h"
 #include "test_support.h"
 
 #define SPAN(array) {array, sizeof array / sizeof *(array)}
@@ -241,6 +242,14 @@ static void test_state(void **state) {
   expect(one, 5, 5, false, 1, 1, 5, 5);
   pph_session_destroy(one);
   pph_session_destroy(other);
+  /* A program cannot be written with it. */
+  pph_heap heap;
+  pph_pte_files files;
+  pph_heap_init(&heap, NULL, 0);
+  assert_int_equal(pph_model_compile(model, &in.shape, PPH_LOWERING_AUTO, false,
+                                     &heap, &files, &error),
+                   PPH_UNSUPPORTED);
+  assert_non_null(strstr(error.message, "state"));
   pph_model_destroy(model);
 }
 

@@ -54,16 +54,27 @@ static pph_status compile(const tool_options *options, const pph_model *model,
              : status;
 }
 
+/* Two names that are written one after the other must be two files: the same
+   one would end as whichever came last. */
+static pph_status check_outputs(const tool_options *options,
+                                pph_error *error) {
+  if (!options->output)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "compile",
+                    "-o FILE.pte says where to write");
+  if (options->external_constants &&
+      output_file_same(options->output, options->external_constants))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, options->output,
+                    "-o and --external-constants must be two files");
+  return PPH_OK;
+}
+
 int cmd_compile(const tool_options *options) {
   pph_error error = {0};
   pph_model *model;
   pph_heap heap;
   pph_pte_files files = {0};
-  if (!options->output) {
-    pph_fail(&error, PPH_INVALID_ARGUMENT, "compile",
-             "-o FILE.pte says where to write");
+  if (check_outputs(options, &error) != PPH_OK)
     return tool_fail(&error);
-  }
   if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
     return tool_fail(&error);
   pph_heap_init(&heap, NULL, options->limits.heap_bytes);

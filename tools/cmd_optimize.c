@@ -25,6 +25,20 @@ static pph_status check_names(const tool_options *options, const pph_pte *pte,
   return PPH_OK;
 }
 
+/* No file that is written may be another one of them. */
+static pph_status check_places(const tool_options *options, pph_error *error) {
+  const option_pairs *out = &options->constants_out;
+  for (uint32_t i = 0; i < out->count; i++) {
+    bool same = output_file_same(options->output, out->texts[i]);
+    for (uint32_t k = 0; k < i; k++)
+      same |= output_file_same(out->texts[k], out->texts[i]);
+    if (same)
+      return pph_fail(error, PPH_INVALID_ARGUMENT, out->texts[i],
+                      "-o and every --constants-out must be different files");
+  }
+  return PPH_OK;
+}
+
 static pph_status write_external(const tool_options *options, pph_pte *pte,
                                  uint32_t number, pph_error *error) {
   void *bytes;
@@ -59,6 +73,7 @@ static pph_status optimize(const tool_options *options, pph_pte *pte,
       .never = options->session.lowering == PPH_LOWERING_NEVER,
       .report = print_line};
   pph_optimize_result result;
+  PPH_TRY(check_places(options, error));
   PPH_TRY(pph_error_in_file(error, options->arguments[0],
                             pph_pte_optimize(pte, &how, &result, error)));
   PPH_TRY(check_names(options, pte, &result, error));

@@ -95,15 +95,40 @@ pph_status output_file_close(output_file *output, pph_status status,
   return status;
 }
 
+static void get_folder(const char *path, char *folder, size_t size) {
+  const char *slash = strrchr(path, '/');
+  int length = !slash || slash == path ? 1 : (int)(slash - path);
+  snprintf(folder, size, "%.*s", length, slash ? path : ".");
+}
+
 pph_status output_file_check(const char *path, pph_error *error) {
   char folder[4096];
-  const char *slash = strrchr(path, '/');
-  int length = !slash ? 0 : slash == path ? 1 : (int)(slash - path);
-  snprintf(folder, sizeof folder, "%.*s", length, path);
-  if (access(slash ? folder : ".", W_OK | X_OK) == 0)
+  get_folder(path, folder, sizeof folder);
+  if (access(folder, W_OK | X_OK) == 0)
     return PPH_OK;
   return pph_fail(error, PPH_IO_FAILED, path,
                   "cannot be written, its folder: %s", strerror(errno));
+}
+
+static bool same_file(const char *a, const char *b) {
+  struct stat info_a, info_b;
+  return stat(a, &info_a) == 0 && stat(b, &info_b) == 0 &&
+         info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
+}
+
+/* Files that are not there yet are compared by folder and name. */
+static bool same_place(const char *a, const char *b) {
+  const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+  if (strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) != 0)
+    return false;
+  char folder_a[4096], folder_b[4096];
+  get_folder(a, folder_a, sizeof folder_a);
+  get_folder(b, folder_b, sizeof folder_b);
+  return same_file(folder_a, folder_b);
+}
+
+bool output_file_same(const char *a, const char *b) {
+  return same_file(a, b) || same_place(a, b);
 }
 
 pph_status output_file_write(const char *path, const void *bytes,

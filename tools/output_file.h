@@ -3,6 +3,7 @@
 #ifndef TOOLS_OUTPUT_FILE_H
 #define TOOLS_OUTPUT_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "polyphase/status.h"
@@ -22,6 +23,9 @@ PPH_NODISCARD pph_status output_file_open(const char *path,
 /* Whether a file could be made at `path` now: its folder is there and may be
    written to. Makes nothing. PPH_IO_FAILED says why not. */
 PPH_NODISCARD pph_status output_file_check(const char *path, pph_error *error);
+
+/* Whether two paths name one file, be it there or not yet. */
+bool output_file_same(const char *a, const char *b);
 
 /* Closes and moves it into place. With `status` not PPH_OK, or when the file
    could not be written, nothing is left behind. Returns `status` or what went

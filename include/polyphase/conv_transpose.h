@@ -53,10 +53,11 @@ void pph_conv_desc_init(pph_conv_desc *desc);
    with its own workspace. */
 typedef struct pph_conv_transpose pph_conv_transpose;
 
-/* `weights`: [in_channels, out_channels / group, kernel...], ONNX's order;
-   `bias`: out_channels values or NULL. Both are copied. *op belongs to the
-   caller; NULL on failure. Errors: PPH_INVALID_ARGUMENT (message names the
-   field), PPH_UNSUPPORTED (type), PPH_LIMIT_EXCEEDED, PPH_OUT_OF_MEMORY. */
+/* `weights`: [in_channels, out_channels / group, kernel...], ONNX's order,
+   finite (others spread as the algorithm has it); `bias`: out_channels values
+   or NULL. Both are copied. *op belongs to the caller; NULL on failure.
+   Errors: PPH_INVALID_ARGUMENT (message names the field), PPH_UNSUPPORTED
+   (type), PPH_LIMIT_EXCEEDED, PPH_OUT_OF_MEMORY. */
 PPH_NODISCARD pph_status pph_conv_transpose_create(const pph_conv_desc *desc,
                                                    const float *weights,
                                                    const float *bias,
@@ -73,7 +74,7 @@ void pph_conv_transpose_destroy(pph_conv_transpose *op);
    of 64. Must not overlap a run. Errors: PPH_INVALID_ARGUMENT (an output length
    below 1, an algorithm that does not support the problem),
    PPH_LIMIT_EXCEEDED, PPH_OUT_OF_MEMORY; a failed reshape leaves no shape
-   set. */
+   set. `input` and `output` may be one array. */
 PPH_NODISCARD pph_status pph_conv_transpose_reshape(pph_conv_transpose *op,
                                                     int64_t batch,
                                                     const int64_t *input,

@@ -223,11 +223,13 @@ static pph_status make_plan(pph_conv_op *op, int64_t batch,
 pph_status pph_conv_op_reshape(pph_conv_op *op, int64_t batch,
                                const int64_t *input, int64_t *output,
                                size_t *workspace_bytes, pph_error *error) {
-  *workspace_bytes = 0;
-  memset(output, 0, op->desc.axes * sizeof *output);
-  if (!same_shape(op, batch, input))
-    PPH_TRY(make_plan(op, batch, input, error));
   uint32_t axes = op->desc.axes;
+  int64_t lengths[PPH_PROBLEM_AXES]; /* `output` may be the same array */
+  memcpy(lengths, input, axes * sizeof *lengths);
+  *workspace_bytes = 0;
+  memset(output, 0, axes * sizeof *output);
+  if (!same_shape(op, batch, lengths))
+    PPH_TRY(make_plan(op, batch, lengths, error));
   for (uint32_t i = 0; i < axes; i++)
     output[i] = op->spec.problem.axes[PPH_PROBLEM_AXES - axes + i].output;
   *workspace_bytes = op->plan.thread_bytes * op->spec.threads;

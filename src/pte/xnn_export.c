@@ -80,17 +80,18 @@ pph_status pph_payload_refuse(pph_payload_export *x, const char *why) {
   return PPH_UNSUPPORTED;
 }
 
-/* Whether what the node reads could be exported. */
-static bool has_inputs(const pph_payload_export *x) {
-  for (uint32_t i = 0; i < x->node->input_count; i++) {
-    const pph_value *value = pph_payload_input_value(x, i);
-    if (value && !value->data &&
-        x->ids[x->node->inputs[i]] == PPH_PAYLOAD_NONE &&
-        !(value->producer && pph_payload_joins_phases(x->graph,
-                                                      value->producer)))
-      return false;
+/* Phases count where they are joined: their Concat is never written itself. */
+static bool reads_missing(const pph_payload_export *x, const pph_node *node) {
+  for (uint32_t i = 0; i < node->input_count; i++) {
+    const pph_value *value = pph_node_find_input(x->graph, node, i);
+    if (!value || value->data || x->ids[node->inputs[i]] != PPH_PAYLOAD_NONE)
+      continue;
+    const pph_node *joint = node == x->node ? value->producer : NULL;
+    if (!joint || !pph_payload_joins_phases(x->graph, joint) ||
+        reads_missing(x, joint))
+      return true;
   }
-  return true;
+  return false;
 }
 
 static pph_status check_types(pph_payload_export *x) {
@@ -111,7 +112,7 @@ static pph_status check_types(pph_payload_export *x) {
 static pph_status export_node(pph_payload_export *x) {
   if (!rows[x->node->kind])
     return pph_payload_refuse(x, "no such operator");
-  if (!has_inputs(x) || pph_payload_joins_phases(x->graph, x->node))
+  if (reads_missing(x, x->node) || pph_payload_joins_phases(x->graph, x->node))
     return PPH_OK;
   PPH_TRY(check_types(x));
   return rows[x->node->kind](x);

@@ -15,6 +15,8 @@ static pph_status set_shapes(pph_graph *graph, const pph_shape *shapes,
                       "has the shape %s; a program is compiled for shapes "
                       "that are known",
                       pph_shape_text(&shapes[i], text, sizeof text));
+    pph_tensor tensor = {value->type, shapes[i], NULL};
+    PPH_TRY(pph_input_check(value, &tensor, error));
     if (!pph_shape_fits(&shapes[i], value->type, graph->tensor_limit))
       return pph_fail(error, PPH_LIMIT_EXCEEDED, value->name,
                       "the input is larger than the limit of %llu bytes",
@@ -43,9 +45,13 @@ pph_status pph_model_compile(const pph_model *model, const pph_shape *shapes,
                              pph_lowering lowering, bool external,
                              pph_heap *heap, pph_pte_files *files,
                              pph_error *error) {
+  *files = (pph_pte_files){.program = NULL};
+  if (model->graph.state_count)
+    return pph_fail(error, PPH_UNSUPPORTED, "compile",
+                    "the model keeps state from run to run, which a program "
+                    "that is written here cannot");
   pph_graph graph;
   pph_pass_options options;
-  *files = (pph_pte_files){.program = NULL};
   pph_pass_options_init(&options);
   options.polyphase = lowering == PPH_LOWERING_ALWAYS  ? PPH_POLYPHASE_ALWAYS
                       : lowering == PPH_LOWERING_NEVER ? PPH_POLYPHASE_NEVER

@@ -7,9 +7,11 @@
 #include "pte/program_export.h"
 
 /* An ExecuTorch program that takes inputs of exactly these shapes (`shapes` has
-   one per input of the model): the passes run for XNNPACK, transposed
-   convolutions become phases as `lowering` says. `external` puts filters and
-   biases into files->constants. Blocks of `heap` (pph_pte_files_clear). */
+   one per input of the model, as it declares them): the passes run for XNNPACK,
+   transposed convolutions become phases as `lowering` says. `external` puts
+   filters and biases into files->constants. Blocks of `heap`
+   (pph_pte_files_clear). PPH_UNSUPPORTED: a model with state, or a node without
+   a form. */
 PPH_NODISCARD pph_status pph_model_compile(const pph_model *model,
                                            const pph_shape *shapes,
                                            pph_lowering lowering,

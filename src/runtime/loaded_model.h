@@ -42,6 +42,12 @@ struct pph_session {
   char *state;
 };
 
+/* Checks an input's type and shape against the model's declaration; its data
+   is not looked at. (plan_cache.c) */
+PPH_NODISCARD pph_status pph_input_check(const pph_value *declared,
+                                         const pph_tensor *tensor,
+                                         pph_error *error);
+
 /* Checks inputs against the model's declarations and makes the plan for their
    shapes current. */
 PPH_NODISCARD pph_status pph_session_find_plan(pph_session *session,

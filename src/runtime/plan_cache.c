@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "runtime/loaded_model.h"
 
-static pph_status check_input(const pph_value *declared,
-                              const pph_tensor *tensor, pph_error *error) {
+pph_status pph_input_check(const pph_value *declared,
+                           const pph_tensor *tensor, pph_error *error) {
   char found[128], legal[128], what[40];
   if (tensor->type != declared->type)
     return pph_fail(error, PPH_INVALID_ARGUMENT, declared->name,
@@ -72,8 +72,8 @@ pph_status pph_session_find_plan(pph_session *session,
                                  const pph_tensor *inputs, pph_error *error) {
   const pph_graph *graph = &session->model->graph;
   for (uint32_t i = 0; i < graph->input_count; i++)
-    PPH_TRY(check_input(pph_graph_value(graph, graph->inputs[i]), &inputs[i],
-                        error));
+    PPH_TRY(pph_input_check(pph_graph_value(graph, graph->inputs[i]),
+                            &inputs[i], error));
   for (uint32_t i = 0; i < session->plan_count; i++)
     if (matches(session, session->plans[i], inputs)) {
       move_to_front(session, i);

@@ -93,6 +93,13 @@ expect 0 "a compiled model computes the same" "$polyphase" check "$model" \
   "$work/whole.pte" --shape 0=1x3x12x16
 expect 0 "constants beside are the same" "$polyphase" check \
   "$work/whole.pte" "$work/split.pte" --constants "$work/split.ptd"
+expect 2 "program and constants in one file" "$polyphase" compile "$model" \
+  -o "$work/one" --external-constants "$work/./one" \
+  --shape 0=1x3x12x16
+said err "must be two files"
+expect 2 "compile for another shape" "$polyphase" compile "$model" \
+  -o "$work/no.pte" --shape picture=2x3x12x16
+said err "picture: the input has shape [2,3,12,16], must be [1,3,"
 expect 0 "info of a compiled program" "$polyphase" info "$work/whole.pte"
 said out "runs: yes"
 expect 0 "info without constants" "$polyphase" info "$work/split.pte"
