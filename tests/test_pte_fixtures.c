@@ -220,6 +220,15 @@ static void rewrite(const program_case *one, const char *folder, bool always) {
     free((void *)(uintptr_t)sources[i].bytes.at);
 }
 
+static void remove_rewritten(const program_case *one, const char *folder) {
+  for (uint32_t i = 0; i < one->files.count; i++) {
+    char path[2048];
+    snprintf(path, sizeof path, "%s/%s", folder, one->files.at[i]);
+    remove(path);
+  }
+  assert_int_equal(rmdir(folder), 0);
+}
+
 static void run_case(const program_case *one, const way *how) {
   pph_model *model = NULL;
   pph_session *session = NULL;
@@ -270,12 +279,7 @@ static void check_rewritten(const program_case *one) {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
       run_case(&again, &ways[i]);
   }
-  for (uint32_t i = 0; i < one->files.count; i++) {
-    char path[2048];
-    snprintf(path, sizeof path, "%s/%s", folder, one->files.at[i]);
-    remove(path);
-  }
-  assert_int_equal(rmdir(folder), 0);
+  remove_rewritten(one, folder);
 }
 
 static void each_real(void (*check)(const program_case *one)) {
@@ -340,7 +344,9 @@ static void to_rows(const pph_tensor *tensor) {
       data[c * plane + i] = copy[i * channels + c];
 }
 
-static void check_made(const char *folder, const char *name) {
+/* The program of `programs` gives what the folder of `one` has. */
+static void run_made(const program_case *one, const char *programs) {
+  const char *name = one->name;
   char path[4][2048];
   static const char *const ends[] = {"pte", "ptd", "in", "ref"};
   const char *const constants[] = {path[1]};
@@ -349,12 +355,12 @@ static void check_made(const char *folder, const char *name) {
   pph_model_options options;
   pph_error error = {0};
   uint8_t *floats[2];
-  program_case one = {.name = name, .tolerance = 1e-5};
   for (int i = 0; i < 4; i++)
-    snprintf(path[i], sizeof *path, "%s/%s.%s", folder, name, ends[i]);
+    snprintf(path[i], sizeof *path, "%s/%s.%s", i < 2 ? programs : one->folder,
+             name, ends[i]);
   pph_model_options_init(&options);
   options.constants = constants;
-  options.constant_count = strstr(name, "_ptd") != NULL;
+  options.constant_count = one->files.count - 1;
   pph_status status = pph_model_load(path[0], &options, &model, &error);
   test_assert_ok(status, &error);
   pph_shape in = pph_model_input(model, 0).shape;
@@ -368,11 +374,31 @@ static void check_made(const char *folder, const char *name) {
   pph_tensor right = load_raw(path[3], &output.shape, &floats[1]);
   if (channels_last)
     to_rows(&right);
-  compare(&one, "output", &output, &right);
+  compare(one, "output", &output, &right);
   free(floats[0]);
   free(floats[1]);
   pph_session_destroy(session);
   pph_model_destroy(model);
+}
+
+/* As it is and as `optimize` makes it. */
+static void check_made(const char *folder, const char *name) {
+  char program[64], constants[64];
+  char rewritten[] = "/tmp/pph_rewritten_XXXXXX";
+  const program_case one = {
+      .folder = folder,
+      .name = name,
+      .tolerance = 1e-5,
+      .files = {{program, constants}, strstr(name, "_ptd") ? 2 : 1}};
+  snprintf(program, sizeof program, "%s.pte", name);
+  snprintf(constants, sizeof constants, "%s.ptd", name);
+  run_made(&one, folder);
+  assert_non_null(mkdtemp(rewritten));
+  for (int always = 0; always < 2; always++) {
+    rewrite(&one, rewritten, always);
+    run_made(&one, rewritten);
+  }
+  remove_rewritten(&one, rewritten);
 }
 
 static void test_made(void **state) {

@@ -107,6 +107,47 @@ said out "is neither in the program nor in a .ptd of --constants"
 expect 3 "run without constants" "$polyphase" check "$work/split.pte"
 said err "$work/split.pte: "
 said err ".ptd of --constants"
+expect 0 "optimize --help" "$polyphase" optimize --help
+said out "usage: polyphase optimize"
+said out "--constants-out FILE.ptd"
+expect 2 "optimize without -o" "$polyphase" optimize "$work/whole.pte"
+said err "-o FILE.pte says where to write"
+expect 3 "optimize of garbage" "$polyphase" optimize "$work/garbage.onnx" \
+  -o "$work/none.pte"
+said err "polyphase: bad model or file: $work/garbage.onnx: "
+expect 4 "optimize of constants alone" "$polyphase" optimize \
+  "$seeds/constants.ptd" -o "$work/none.pte"
+said err "there is no program to rewrite"
+[ -e "$work/none.pte" ] && fail "a refused program was written"
+expect 0 "optimize of others' delegates" "$polyphase" optimize \
+  "$seeds/program.pte" --constants "$seeds/constants.ptd" -o "$work/same.pte" \
+  --constants-out "$work/same.ptd"
+said out "nothing to change"
+cmp -s "$seeds/program.pte" "$work/same.pte" || fail "another program"
+cmp -s "$seeds/constants.ptd" "$work/same.ptd" || fail "other constants"
+expect 0 "a program with a deconvolution" "$polyphase" compile "$model" \
+  -o "$work/plain.pte" --shape 0=1x3x12x16 --polyphase never
+expect 0 "optimize" "$polyphase" optimize "$work/plain.pte" \
+  -o "$work/faster.pte" --polyphase always
+said out "4 phases in"
+said out "2 changes"
+expect 0 "a rewritten program computes the same" "$polyphase" check \
+  "$work/plain.pte" "$work/faster.pte"
+expect 0 "optimize again" "$polyphase" optimize "$work/faster.pte" \
+  -o "$work/again.pte"
+said out "nothing to change"
+cmp -s "$work/faster.pte" "$work/again.pte" || fail "another program"
+expect 0 "a .ptd to rewrite" "$polyphase" compile "$model" --polyphase never \
+  -o "$work/p.pte" --external-constants "$work/p.ptd" --shape 0=1x3x12x16
+expect 2 "constants without a place" "$polyphase" optimize "$work/p.pte" \
+  --constants "$work/p.ptd" -o "$work/q.pte" --polyphase always
+said err "--constants-out FILE.ptd says"
+[ -e "$work/q.pte" ] && fail "a refused program was written"
+expect 0 "constants with a place" "$polyphase" optimize "$work/p.pte" \
+  --constants "$work/p.ptd" -o "$work/q.pte" --polyphase always \
+  --constants-out "$work/q.ptd"
+expect 0 "rewritten constants compute the same" "$polyphase" check \
+  "$work/plain.pte" "$work/q.pte" --constants "$work/q.ptd"
 expect 4 "run of a delegate" "$polyphase" run "$seeds/program.pte"
 said err "delegate OneBackend"
 expect 0 "info" "$polyphase" info "$model"
