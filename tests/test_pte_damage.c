@@ -1,13 +1,16 @@
 /* Programs of others with damage: every truncated or altered copy of those in
-   ../shared/pte, and of the constants beside them, is refused or runs; nothing
-   crashes, reads past what it has (under a sanitizer), hangs or keeps memory.
+   ../shared/pte, and of the constants beside them, is refused or runs, and so
+   is what `optimize` makes of it; nothing crashes, reads past what it has (under a sanitizer), hangs or keeps memory.
    POLYPHASE_FULL=1 tries a hundred times as many. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "optimize/optimize.h"
 #include "polyphase/polyphase.h"
+#include "pte/container_write.h"
+#include "pte/import_plan.h"
 #include "test_support.h"
 
 enum {
@@ -19,7 +22,7 @@ enum {
 
 typedef struct damage {
   test_random random;
-  uint32_t rounds, loaded, ran;
+  uint32_t rounds, loaded, ran, rewritten;
 } damage;
 
 static void set_limits(pph_limits *limits) {
@@ -102,6 +105,119 @@ static void try(damage *d, const uint8_t *bytes, size_t length,
   assert_int_equal(memory.open, 0);
 }
 
+/* Which methods can be imported, the first as bit 0. */
+static uint32_t import_all(const pph_pte *pte) {
+  uint32_t good = 0;
+  pph_limits limits;
+  set_limits(&limits);
+  for (uint32_t i = 0; i < pte->program->execution_plan.count && i < 32; i++) {
+    pph_graph graph;
+    pph_heap heap;
+    pph_error error = {0};
+    pph_heap_init(&heap, NULL, limits.heap_bytes);
+    pph_graph_init(&graph, &heap, &limits);
+    if (pph_pte_import(pte, &pte->program->execution_plan.at[i], &graph,
+                       &error) == PPH_OK)
+      good |= (uint32_t)1 << i;
+    pph_graph_clear(&graph);
+  }
+  return good;
+}
+
+/* All files of a program: its own, then the constants. */
+typedef struct files {
+  pph_pte_source sources[1 + FILES];
+  uint32_t count;
+} files;
+
+static void release_files(const files *all, uint32_t first, pph_heap *heap) {
+  for (uint32_t i = first; i < all->count; i++) {
+    void *bytes = (void *)(uintptr_t)all->sources[i].bytes.at;
+    if (heap)
+      pph_heap_release(heap, bytes);
+    else
+      free(bytes);
+  }
+}
+
+static pph_status open_files(const files *all, pph_heap *heap, pph_pte **pte,
+                             pph_error *error) {
+  return pph_pte_open(&all->sources[0], &all->sources[1], all->count - 1, heap,
+                      pte, error);
+}
+
+/* Nothing changed is nothing written otherwise. False where there is something
+   that cannot be written. */
+static bool write_files(pph_pte *pte, const files *from, bool changed,
+                        files *to) {
+  pph_error error = {0};
+  *to = (files){.count = from->count};
+  for (uint32_t i = 0; i < from->count; i++) {
+    void *bytes;
+    pph_pte_source *made = &to->sources[i];
+    const pph_pte_source *old = &from->sources[i];
+    pph_status status =
+        i ? pph_pte_write_external(&pte->externals[i - 1], pte->heap, &bytes,
+                                   &made->bytes.count, &error)
+          : pph_pte_write(pte, pte->heap, &bytes, &made->bytes.count, &error);
+    if (status != PPH_OK) {
+      assert_int_equal(status, PPH_UNSUPPORTED);
+      return false;
+    }
+    made->bytes.at = bytes;
+    made->name = old->name;
+    if (!changed) {
+      assert_int_equal(made->bytes.count, old->bytes.count);
+      assert_memory_equal(made->bytes.at, old->bytes.at, old->bytes.count);
+    }
+  }
+  return true;
+}
+
+/* What is rewritten can be read, and run where it could be before. */
+static void check_rewritten(damage *d, pph_pte *pte, const files *all) {
+  const pph_optimize_options options = {
+      .always = test_random_next(&d->random) % 2};
+  pph_optimize_result result;
+  pph_pte *again;
+  pph_error error = {0};
+  files made;
+  uint32_t before = import_all(pte);
+  if (pph_pte_optimize(pte, &options, &result, &error) != PPH_OK) {
+    assert_true(error.message[0] != 0);
+    return;
+  }
+  if (write_files(pte, all, result.changes > 0, &made)) {
+    test_assert_ok(open_files(&made, pte->heap, &again, &error), &error);
+    assert_int_equal(import_all(again) & before, before);
+    d->rewritten += result.changes > 0;
+    pph_pte_close(again);
+  }
+  release_files(&made, 0, pte->heap);
+}
+
+static void try_optimize(damage *d, const uint8_t *bytes, size_t length,
+                         const char *const *constants, uint32_t count) {
+  files all = {.count = 1 + count};
+  pph_heap heap;
+  pph_pte *pte;
+  pph_error error = {0};
+  pph_heap_init(&heap, NULL, 64 << 20);
+  all.sources[0] = (pph_pte_source){"program", {bytes, length}};
+  for (uint32_t i = 0; i < count; i++) {
+    size_t its;
+    uint8_t *beside = test_read_file(constants[i], &its);
+    all.sources[1 + i] = (pph_pte_source){constants[i], {beside, its}};
+  }
+  if (open_files(&all, &heap, &pte, &error) == PPH_OK) {
+    if (pte->program)
+      check_rewritten(d, pte, &all);
+    pph_pte_close(pte);
+  }
+  release_files(&all, 1, NULL);
+  assert_int_equal(atomic_load(&heap.used), 0);
+}
+
 /* A copy of exactly the length that is left. */
 static uint8_t *spoil(damage *d, const uint8_t *bytes, size_t *length) {
   size_t full = *length;
@@ -154,6 +270,7 @@ static void spoil_constants(damage *d, const uint8_t *bytes, size_t length,
     assert_int_equal(fclose(file), 0);
     free(copy);
     try(d, bytes, length, constants, count);
+    try_optimize(d, bytes, length, constants, count);
   }
   remove(path);
   free(whole);
@@ -172,6 +289,7 @@ static void visit(const char *path, void *context) {
     size_t left = length;
     uint8_t *copy = spoil(d, bytes, &left);
     try(d, copy, left, constants, count);
+    try_optimize(d, copy, left, constants, count);
     free(copy);
   }
   if (count)
@@ -184,9 +302,10 @@ static void damage_all(const char *folder) {
   damage d = {.random = {test_seed(folder)},
               .rounds = getenv("POLYPHASE_FULL") ? 2000 : 20};
   assert_true(test_each_shared_file(folder, ends, visit, &d) > 0);
-  print_message("%u loaded, %u runs\n", d.loaded, d.ran);
+  print_message("%u loaded, %u runs, %u rewritten\n", d.loaded, d.ran,
+                d.rewritten);
   /* Else the damage would be too coarse to try anything. */
-  assert_true(d.ran > 0);
+  assert_true(d.ran > 0 && d.rewritten > 0);
 }
 
 static void test_made(void **state) {
