@@ -295,6 +295,9 @@ static void test_report(void **state) {
   pph_model *model = load();
   pph_session *session = open_session(model);
   assert_int_equal(pph_session_plan(session).steps, 0);
+  assert_int_equal(pph_session_plan(NULL).steps, 0);
+  assert_null(pph_session_step(NULL, 0).name);
+  assert_null(pph_session_note(NULL, 0).name);
   assert_null(pph_session_step(session, 0).name);
   pph_tensor input = {PPH_F32, {4, {1, 3, 8, 8}}, NULL};
   pph_error error = {0};

@@ -93,20 +93,50 @@ static void report(const tool_options *options, const char *name,
   report_print_check(&row, options->json);
 }
 
-static pph_status compare_files(const tool_options *options, const side *a,
-                                bool *same, pph_error *error) {
-  for (uint32_t i = 0; i < options->expected.count; i++) {
-    uint32_t index;
+/* What the files of --expect hold, and of which outputs. */
+typedef struct stored_outputs {
+  pph_tensor tensors[MAX_PAIRS];
+  uint32_t outputs[MAX_PAIRS], count;
+} stored_outputs;
+
+static pph_status load_stored(const tool_options *options,
+                              const pph_model *model, stored_outputs *stored,
+                              pph_error *error) {
+  for (; stored->count < options->expected.count; stored->count++) {
+    uint32_t i = stored->count;
     const char *path;
-    pph_tensor stored;
-    PPH_TRY(model_output_require_known(a->model, options->expected.texts[i],
-                                       &index, &path, error));
-    PPH_TRY(npy_load(path, &stored, error));
-    report(options, pph_model_output(a->model, index).name, &a->outputs[index],
-           &stored, same);
-    free(stored.data);
+    PPH_TRY(model_output_require_known(model, options->expected.texts[i],
+                                       &stored->outputs[i], &path, error));
+    PPH_TRY(npy_load(path, &stored->tensors[i], error));
   }
   return PPH_OK;
+}
+
+static bool compare_stored(const tool_options *options, const side *a,
+                           const stored_outputs *stored) {
+  bool same = true;
+  report_begin_check(options->json);
+  for (uint32_t i = 0; i < stored->count; i++) {
+    uint32_t index = stored->outputs[i];
+    report(options, pph_model_output(a->model, index).name, &a->outputs[index],
+           &stored->tensors[i], &same);
+  }
+  report_end_check(same, options->json);
+  return same;
+}
+
+/* Stored outputs belong to stored inputs. */
+static pph_status run_inputs(const tool_options *options, side *a,
+                             model_inputs *inputs, pph_error *error) {
+  if (options->inputs.count < pph_model_input_count(a->model))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "check",
+                    "--expect takes every input by --input: the model has %u, "
+                    "%u given",
+                    pph_model_input_count(a->model), options->inputs.count);
+  PPH_TRY(model_inputs_load(options, a->model, inputs, error));
+  PPH_TRY(model_inputs_fill(options, a->model, inputs, error));
+  return pph_session_run(a->session, inputs->tensors, inputs->count, a->outputs,
+                         a->output_count, error);
 }
 
 static pph_status check_stored(const tool_options *options, side *a,
@@ -116,14 +146,14 @@ static pph_status check_stored(const tool_options *options, side *a,
     return pph_fail(error, PPH_INVALID_ARGUMENT, "check",
                     "--expect compares one model, two are given");
   PPH_TRY(open_side(options, false, a, error));
-  PPH_TRY(model_inputs_load(options, a->model, inputs, error));
-  PPH_TRY(model_inputs_fill(options, a->model, inputs, error));
-  PPH_TRY(pph_session_run(a->session, inputs->tensors, inputs->count,
-                          a->outputs, a->output_count, error));
-  *same = true;
-  report_begin_check(options->json);
-  pph_status status = compare_files(options, a, same, error);
-  report_end_check(*same && status == PPH_OK, options->json);
+  stored_outputs stored = {.count = 0};
+  pph_status status = load_stored(options, a->model, &stored, error);
+  if (status == PPH_OK)
+    status = run_inputs(options, a, inputs, error);
+  if (status == PPH_OK)
+    *same = compare_stored(options, a, &stored);
+  for (uint32_t i = 0; i < stored.count; i++)
+    free(stored.tensors[i].data);
   return status;
 }
 

@@ -45,12 +45,11 @@ static pph_status compile(const tool_options *options, const pph_model *model,
                                options->external_constants != NULL, heap,
                                files, error);
   pph_heap_release(heap, shapes);
-  if (status == PPH_OK && files->constants)
-    status = output_file_write(options->external_constants, files->constants,
-                               files->constant_bytes, error);
+  const output_content contents[] = {
+      {options->output, files->program, files->program_bytes},
+      {options->external_constants, files->constants, files->constant_bytes}};
   return status == PPH_OK
-             ? output_file_write(options->output, files->program,
-                                 files->program_bytes, error)
+             ? output_files_write(contents, files->constants ? 2 : 1, error)
              : status;
 }
 

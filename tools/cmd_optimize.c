@@ -39,30 +39,39 @@ static pph_status check_places(const tool_options *options, pph_error *error) {
   return PPH_OK;
 }
 
-static pph_status write_external(const tool_options *options, pph_pte *pte,
-                                 uint32_t number, pph_error *error) {
+/* The program, then its constants; blocks of the container's heap. */
+static pph_status make_contents(const tool_options *options, pph_pte *pte,
+                                output_content *contents, uint32_t count,
+                                pph_error *error) {
   void *bytes;
-  size_t length;
-  PPH_TRY(pph_pte_write_external(&pte->externals[number], pte->heap, &bytes,
-                                 &length, error));
-  pph_status status = output_file_write(options->constants_out.texts[number],
-                                        bytes, length, error);
-  pph_heap_release(pte->heap, bytes);
-  return status;
+  PPH_TRY(pph_pte_write(pte, pte->heap, &bytes, &contents[0].length, error));
+  contents[0].path = options->output;
+  contents[0].bytes = bytes;
+  for (uint32_t i = 1; i < count; i++) {
+    PPH_TRY(pph_pte_write_external(&pte->externals[i - 1], pte->heap, &bytes,
+                                   &contents[i].length, error));
+    contents[i].path = options->constants_out.texts[i - 1];
+    contents[i].bytes = bytes;
+  }
+  return PPH_OK;
 }
 
 static pph_status write_all(const tool_options *options, pph_pte *pte,
                             pph_error *error) {
-  void *bytes;
-  size_t length;
-  PPH_TRY(pph_pte_write(pte, pte->heap, &bytes, &length, error));
-  pph_status status = PPH_OK;
-  for (uint32_t i = 0; status == PPH_OK && i < pte->external_count &&
-                       i < options->constants_out.count; i++)
-    status = write_external(options, pte, i, error);
+  uint32_t externals = options->constants_out.count;
+  if (externals > pte->external_count)
+    externals = pte->external_count;
+  output_content *contents =
+      pph_heap_allocate_zeroed(pte->heap, externals + 1, sizeof *contents);
+  if (!contents)
+    return pph_fail_memory(error);
+  pph_status status =
+      make_contents(options, pte, contents, externals + 1, error);
   if (status == PPH_OK)
-    status = output_file_write(options->output, bytes, length, error);
-  pph_heap_release(pte->heap, bytes);
+    status = output_files_write(contents, externals + 1, error);
+  for (uint32_t i = 0; i <= externals; i++)
+    pph_heap_release(pte->heap, (void *)(uintptr_t)contents[i].bytes);
+  pph_heap_release(pte->heap, contents);
   return status;
 }
 

@@ -75,22 +75,34 @@ pph_status output_file_open(const char *path, output_file *output,
   return status;
 }
 
-pph_status output_file_close(output_file *output, pph_status status,
-                             pph_error *error) {
+/* Writes out what is buffered. */
+static pph_status finish(output_file *output, pph_status status,
+                         pph_error *error) {
   bool written = !ferror(output->file);
   if (fclose(output->file) != 0)
     written = false;
   output->file = NULL;
-  if (status == PPH_OK && !written)
-    status = fail_io(output->path, "write the file", error);
-  if (status == PPH_OK && output->temporary) {
-    if (rename(output->temporary, output->path) != 0) {
-      status = fail_io(output->path, "replace the file", error);
-    } else {
-      free(output->temporary);
-      output->temporary = NULL;
-    }
-  }
+  return status == PPH_OK && !written
+             ? fail_io(output->path, "write the file", error)
+             : status;
+}
+
+/* Into its place. */
+static pph_status place(output_file *output, pph_error *error) {
+  if (!output->temporary)
+    return PPH_OK;
+  if (rename(output->temporary, output->path) != 0)
+    return fail_io(output->path, "replace the file", error);
+  free(output->temporary);
+  output->temporary = NULL;
+  return PPH_OK;
+}
+
+pph_status output_file_close(output_file *output, pph_status status,
+                             pph_error *error) {
+  status = finish(output, status, error);
+  if (status == PPH_OK)
+    status = place(output, error);
   clear(output);
   return status;
 }
@@ -131,12 +143,28 @@ bool output_file_same(const char *a, const char *b) {
   return same_file(a, b) || same_place(a, b);
 }
 
-pph_status output_file_write(const char *path, const void *bytes,
-                             size_t length, pph_error *error) {
-  output_file output;
-  PPH_TRY(output_file_open(path, &output, error));
+static pph_status write_one(const output_content *content, output_file *output,
+                            pph_error *error) {
+  PPH_TRY(output_file_open(content->path, output, error));
   pph_status status = PPH_OK;
-  if (fwrite(bytes, 1, length, output.file) != length)
-    status = pph_fail(error, PPH_IO_FAILED, path, "cannot be written");
-  return output_file_close(&output, status, error);
+  if (fwrite(content->bytes, 1, content->length, output->file) !=
+      content->length)
+    status = fail_io(content->path, "write the file", error);
+  return finish(output, status, error);
+}
+
+pph_status output_files_write(const output_content *contents, uint32_t count,
+                              pph_error *error) {
+  output_file *outputs = calloc((size_t)count + 1, sizeof *outputs);
+  if (!outputs)
+    return pph_fail_memory(error);
+  pph_status status = PPH_OK;
+  for (uint32_t i = 0; status == PPH_OK && i < count; i++)
+    status = write_one(&contents[i], &outputs[i], error);
+  for (uint32_t i = 0; status == PPH_OK && i < count; i++)
+    status = place(&outputs[i], error);
+  for (uint32_t i = 0; i < count; i++)
+    clear(&outputs[i]);
+  free(outputs);
+  return status;
 }

@@ -4,6 +4,7 @@
 #define TOOLS_OUTPUT_FILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "polyphase/status.h"
@@ -34,8 +35,15 @@ PPH_NODISCARD pph_status output_file_close(output_file *output,
                                            pph_status status,
                                            pph_error *error);
 
-/* All of that in one: a file of these bytes. */
-PPH_NODISCARD pph_status output_file_write(const char *path, const void *bytes,
-                                           size_t length, pph_error *error);
+typedef struct output_content {
+  const char *path;
+  const void *bytes;
+  size_t length;
+} output_content;
+
+/* All of that in one, for files that belong together: none of them takes its
+   place before all are written. */
+PPH_NODISCARD pph_status output_files_write(const output_content *contents,
+                                            uint32_t count, pph_error *error);
 
 #endif

@@ -119,7 +119,8 @@ typedef struct pph_plan_info {
   uint64_t block_bytes; /* the one block that activations live in */
 } pph_plan_info;
 
-/* About the current plan; zeros before the first prepare or run. */
+/* About the current plan; zeros before the first prepare or run, and for
+   NULL. */
 pph_plan_info pph_session_plan(const pph_session *session);
 /* `index` below the plan's count; else all fields zero. */
 pph_step_info pph_session_step(const pph_session *session, uint32_t index);

@@ -227,7 +227,7 @@ pph_status pph_session_run(pph_session *session, const pph_tensor *inputs,
 
 pph_plan_info pph_session_plan(const pph_session *session) {
   pph_plan_info info = {0};
-  const pph_program *program = session->current;
+  const pph_program *program = session ? session->current : NULL;
   if (!program)
     return info;
   info.steps = program->step_count;
@@ -242,7 +242,7 @@ pph_plan_info pph_session_plan(const pph_session *session) {
 
 pph_step_info pph_session_step(const pph_session *session, uint32_t index) {
   pph_step_info info = {0};
-  const pph_program *program = session->current;
+  const pph_program *program = session ? session->current : NULL;
   if (!program || index >= program->step_count)
     return info;
   const pph_step *step = &program->steps[index];
@@ -260,7 +260,7 @@ pph_step_info pph_session_step(const pph_session *session, uint32_t index) {
 
 pph_note_info pph_session_note(const pph_session *session, uint32_t index) {
   pph_note_info info = {0};
-  if (!session->current)
+  if (!session || !session->current)
     return info;
   const pph_note *note = session->current->graph.first_note;
   while (note && index--)

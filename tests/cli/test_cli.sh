@@ -97,6 +97,11 @@ expect 2 "program and constants in one file" "$polyphase" compile "$model" \
   -o "$work/one" --external-constants "$work/./one" \
   --shape 0=1x3x12x16
 said err "must be two files"
+cp "$work/split.ptd" "$work/kept.ptd"
+expect 3 "compile to no folder" "$polyphase" compile "$model" \
+  -o "$work/none/x.pte" --external-constants "$work/split.ptd" \
+  --shape 0=1x3x20x16
+cmp -s "$work/split.ptd" "$work/kept.ptd" || fail "constants were replaced"
 expect 2 "compile for another shape" "$polyphase" compile "$model" \
   -o "$work/no.pte" --shape picture=2x3x12x16
 said err "picture: the input has shape [2,3,12,16], must be [1,3,"
@@ -246,8 +251,13 @@ expect 0 "a stored output" "$polyphase" check "$model" \
 said out '"largest_difference": 0, "relative_to_peak": 0'
 said out '"same": true'
 expect 1 "another stored output" "$polyphase" check "$model" \
-  --shape 0=1x3x12x16 --expect "0=$work/outputs/doubled.npy"
+  -i "picture=$work/outputs/doubled.npy" \
+  --expect "0=$work/outputs/doubled.npy"
 said out "the outputs differ"
+expect 2 "a stored output of no input" "$polyphase" check "$model" \
+  --shape 0=1x3x12x16 --expect "0=$work/outputs/doubled.npy"
+said err "--expect takes every input by --input: the model has 1, 0 given"
+[ ! -s "$work/out" ] || fail "a verdict about nothing"
 expect 2 "an unknown output" "$polyphase" check "$model" \
   --expect "some=$work/outputs/doubled.npy"
 said err 'the model has no such output; it has "doubled"'
