@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "optimize/growing.h"
+#include "optimize/dims_check.h"
 #include "pte/container_check.h"
 
 bool pph_delegate_is_xnnpack(const pph_pte_delegate *delegate) {
@@ -88,6 +89,7 @@ static pph_status open(pph_pte *pte, const pph_pte_delegate *delegate,
   PPH_TRY(pph_payload_read(bytes, &pte->arena, payload, why));
   PPH_TRY(pph_flat_refuse_unknown(&payload->unknown, why));
   PPH_TRY(pph_payload_check(payload, &pte->arena, index, why));
+  PPH_TRY(pph_payload_check_dims(payload, index, why));
   if (payload->bare)
     return pph_fail(why, PPH_UNSUPPORTED, "payload",
                     "its constants are in tables, as in old files");

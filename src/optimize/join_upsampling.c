@@ -110,15 +110,26 @@ static pph_status open_call(const joiner *j, const pph_pte_delegate_call *call,
                                 j->error);
 }
 
-/* The payload's input with argument `v`. */
-static uint32_t find_input(const pph_delegate_edit *edit,
+static bool has_sizes(const pph_payload_tensor *tensor,
+                      const pph_pte_tensor *outside) {
+  if (tensor->num_dims != outside->sizes.count)
+    return false;
+  for (uint32_t i = 0; i < tensor->num_dims; i++)
+    if (tensor->dims.at[i] != (uint32_t)outside->sizes.at[i])
+      return false;
+  return true;
+}
+
+/* The payload's input with argument `v`, the image that upsampling makes. */
+static uint32_t find_input(const joiner *j, const pph_delegate_edit *edit,
                            const pph_called_payload *called, int32_t v) {
+  const pph_pte_tensor *image = pph_plan_find_tensor(j->plan, (uint32_t)v);
   uint32_t found = PPH_PAYLOAD_NONE;
   for (uint32_t i = 0; i < edit->x.value_count; i++) {
     const pph_payload_tensor *tensor = pph_edit_tensor(edit, i);
     if (tensor->flags && tensor->external_id >= called->arg_count)
       return PPH_PAYLOAD_NONE;
-    if (tensor->flags == PPH_PAYLOAD_INPUT && tensor->num_dims == 4 &&
+    if (tensor->flags == PPH_PAYLOAD_INPUT && has_sizes(tensor, image) &&
         called->args[tensor->external_id] == v)
       found = i;
   }
@@ -293,8 +304,9 @@ static pph_status join_at(const joiner *j, uint32_t i, uint32_t *changes) {
   if (!call || pph_plan_count_uses(j->plan, (uint32_t)nearest[3]) != 3)
     return PPH_OK;
   PPH_TRY(open_call(j, call, &edit, &called));
-  uint32_t input = called.payload ? find_input(&edit, &called, nearest[3])
-                                  : PPH_PAYLOAD_NONE;
+  uint32_t input = called.payload
+                       ? find_input(j, &edit, &called, nearest[3])
+                       : PPH_PAYLOAD_NONE;
   if (input == PPH_PAYLOAD_NONE)
     return PPH_OK;
   PPH_TRY(take_in(j, &edit, &called, input, nearest));

@@ -7,36 +7,17 @@
 #include "base/fail.h"
 #include "optimize/delegate_edit.h"
 #include "optimize/nearest.h"
+#include "optimize/dims_check.h"
 
 typedef struct layout {
   pph_delegate_edit *edit;
   uint32_t *instead; /* per old value: what is read in its place */
 } layout;
 
-static bool is_unary(uint32_t kind) {
-  static const bool kinds[PPH_PAYLOAD_KIND_COUNT] = {
-      [PPH_PAYLOAD_SIGMOID] = true,     [PPH_PAYLOAD_CLAMP] = true,
-      [PPH_PAYLOAD_FLOOR] = true,       [PPH_PAYLOAD_CEILING] = true,
-      [PPH_PAYLOAD_HARD_SWISH] = true,  [PPH_PAYLOAD_SQUARE_ROOT] = true,
-      [PPH_PAYLOAD_LEAKY_RELU] = true,  [PPH_PAYLOAD_NEGATE] = true,
-      [PPH_PAYLOAD_SQUARE] = true,      [PPH_PAYLOAD_ELU] = true,
-      [PPH_PAYLOAD_ABS] = true,         [PPH_PAYLOAD_LOG] = true,
-      [PPH_PAYLOAD_RECIPROCAL_ROOT] = true, [PPH_PAYLOAD_GELU] = true,
-      [PPH_PAYLOAD_TANH] = true,        [PPH_PAYLOAD_EXP] = true,
-      [PPH_PAYLOAD_SIN] = true,         [PPH_PAYLOAD_COS] = true};
-  return kinds[kind];
-}
-
 static bool is_binary(uint32_t kind) {
   return kind == PPH_PAYLOAD_ADD || kind == PPH_PAYLOAD_SUBTRACT ||
          kind == PPH_PAYLOAD_MULTIPLY || kind == PPH_PAYLOAD_DIV ||
          kind == PPH_PAYLOAD_MINIMUM || kind == PPH_PAYLOAD_MAXIMUM;
-}
-
-static bool is_concat(uint32_t kind) {
-  return (kind >= PPH_PAYLOAD_CONCATENATE_2 &&
-          kind <= PPH_PAYLOAD_CONCATENATE_4) ||
-         kind == PPH_PAYLOAD_CONCATENATE_5;
 }
 
 /* The new node that makes `id`; NULL when nothing does. */
@@ -395,11 +376,11 @@ static pph_status visit(layout *l, const pph_payload_node *node) {
     return visit_reshape(l, node, uses.inputs[0]);
   if (kind == PPH_PAYLOAD_CONVERT)
     return visit_convert(l, node, uses.inputs[0]);
-  if (is_unary(kind))
+  if (pph_payload_is_unary(kind))
     return visit_unary(l, node, uses.inputs[0]);
   if (is_binary(kind))
     return visit_binary(l, node, uses.inputs);
-  if (is_concat(kind))
+  if (pph_payload_is_concat(kind))
     return visit_concat(l, node, uses.inputs, uses.input_count);
   if (pph_nearest_is(node))
     return visit_nearest(l, node, uses.inputs[0]);
