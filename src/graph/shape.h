@@ -2,6 +2,7 @@
 #ifndef PPH_GRAPH_SHAPE_H
 #define PPH_GRAPH_SHAPE_H
 
+#include "geometry/geometry.h"
 #include "graph/graph.h"
 
 /* Infers type and shape of all outputs of `node` from its inputs, whose shapes
@@ -36,6 +37,10 @@ typedef struct pph_window {
   int64_t pad_begin[3], pad_end[3]; /* resolved from auto_pad, output_shape */
   int64_t output_padding[3];        /* transposed only */
 } pph_window;
+
+/* One spatial axis of it, and back. */
+pph_axis pph_window_axis(const pph_window *window, uint32_t i);
+void pph_window_set_axis(pph_window *window, uint32_t i, const pph_axis *axis);
 
 PPH_NODISCARD pph_status pph_shape_find_window(const pph_graph *graph,
                                                const pph_node *node,

@@ -234,15 +234,31 @@ static pph_status resolve_axis(const pph_node *node, const pph_shape *x,
   if (status != PPH_OK)
     return pph_node_fail(node, error, status, "spatial axis %u: %s", i,
                          cause.message);
-  window->input[i] = axis.input;
-  window->output[i] = axis.output;
-  window->kernel[i] = axis.kernel;
-  window->stride[i] = axis.stride;
-  window->dilation[i] = axis.dilation;
-  window->pad_begin[i] = axis.pad_begin;
-  window->pad_end[i] = axis.pad_end;
-  window->output_padding[i] = axis.output_padding;
+  pph_window_set_axis(window, i, &axis);
   return PPH_OK;
+}
+
+pph_axis pph_window_axis(const pph_window *window, uint32_t i) {
+  return (pph_axis){.input = window->input[i],
+                    .kernel = window->kernel[i],
+                    .stride = window->stride[i],
+                    .dilation = window->dilation[i],
+                    .pad_begin = window->pad_begin[i],
+                    .pad_end = window->pad_end[i],
+                    .output_padding = window->output_padding[i],
+                    .output = window->output[i]};
+}
+
+void pph_window_set_axis(pph_window *window, uint32_t i,
+                         const pph_axis *axis) {
+  window->input[i] = axis->input;
+  window->output[i] = axis->output;
+  window->kernel[i] = axis->kernel;
+  window->stride[i] = axis->stride;
+  window->dilation[i] = axis->dilation;
+  window->pad_begin[i] = axis->pad_begin;
+  window->pad_end[i] = axis->pad_end;
+  window->output_padding[i] = axis->output_padding;
 }
 
 pph_status pph_shape_find_window(const pph_graph *graph, const pph_node *node,

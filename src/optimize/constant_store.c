@@ -4,8 +4,8 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/growing.h"
 #include "base/sha256.h"
-#include "optimize/growing.h"
 #include "pte/container_check.h"
 
 static bool has_key(const pph_key_list *list, pph_flat_text key) {

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
-#include "optimize/growing.h"
+#include "base/growing.h"
 
 /* The place of the value with that id in the index. */
 static uint32_t find_place(const pph_payload_index *index, uint32_t id) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "optimize/growing.h"
+#include "base/growing.h"
 #include "optimize/dims_check.h"
 #include "pte/container_check.h"
 

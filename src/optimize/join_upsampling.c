@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/growing.h"
 #include "optimize/delegate_place.h"
-#include "optimize/growing.h"
 #include "optimize/join_payloads.h"
 #include "optimize/nearest.h"
 #include "optimize/plan_uses.h"

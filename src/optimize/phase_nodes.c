@@ -60,20 +60,13 @@ const char *pph_phase_open_window(const pph_delegate_edit *edit,
                          .in_channels = inner * group,
                          .out_channels = outer * group,
                          .batch = input->dims.at[0]};
-  for (int i = 0; i < 2; i++) {
+  for (uint32_t i = 0; i < 2; i++) {
     if (pph_axis_resolve_transposed(&axes[i], PPH_AUTO_PAD_NOTSET, -1, NULL) !=
             PPH_OK ||
         axes[i].input < 1 || axes[i].output < 1 ||
         axes[i].output != output->dims.at[1 + i])
       return "its output has another size than its numbers give";
-    window->input[i] = axes[i].input;
-    window->output[i] = axes[i].output;
-    window->kernel[i] = axes[i].kernel;
-    window->stride[i] = axes[i].stride;
-    window->dilation[i] = axes[i].dilation;
-    window->pad_begin[i] = axes[i].pad_begin;
-    window->pad_end[i] = axes[i].pad_end;
-    window->output_padding[i] = axes[i].output_padding;
+    pph_window_set_axis(window, i, &axes[i]);
     if (axes[i].stride > PPH_POLYPHASE_MAX_PHASES)
       return "it has more than 4096 phases";
   }
@@ -128,8 +121,6 @@ static pph_status cut(pph_delegate_edit *edit, uint32_t axis,
   return pph_payload_put_slice(&edit->x, &offsets, &sizes, id);
 }
 
-static int64_t above_zero(int64_t x) { return x > 0 ? x : 0; }
-
 static pph_status put_conv(pph_delegate_edit *edit,
                            const pph_phase_source *source,
                            const pph_phase_block *block,
@@ -140,10 +131,10 @@ static pph_status put_conv(pph_delegate_edit *edit,
   uint32_t rows = (uint32_t)(block->count[0] * block->count[1] *
                              plan->window.out_channels);
   pph_payload_conv conv = {
-      .padding_top = (uint32_t)above_zero(w.pad_begin[0]),
-      .padding_right = (uint32_t)above_zero(w.pad_end[1]),
-      .padding_bottom = (uint32_t)above_zero(w.pad_end[0]),
-      .padding_left = (uint32_t)above_zero(w.pad_begin[1]),
+      .padding_top = (uint32_t)pph_max_i64(w.pad_begin[0], 0),
+      .padding_right = (uint32_t)pph_max_i64(w.pad_end[1], 0),
+      .padding_bottom = (uint32_t)pph_max_i64(w.pad_end[0], 0),
+      .padding_left = (uint32_t)pph_max_i64(w.pad_begin[1], 0),
       .kernel_height = (uint32_t)w.taps[0],
       .kernel_width = (uint32_t)w.taps[1],
       .subsampling_height = 1,
@@ -155,10 +146,10 @@ static pph_status put_conv(pph_delegate_edit *edit,
       .groups = old->groups,
       .input1_id = old->input1_id,
       .flags = old->flags};
-  const int64_t begin[2] = {above_zero(-w.pad_begin[0]),
-                            above_zero(-w.pad_begin[1])};
-  const int64_t end[2] = {above_zero(-w.pad_end[0]),
-                          above_zero(-w.pad_end[1])};
+  const int64_t begin[2] = {pph_max_i64(-w.pad_begin[0], 0),
+                            pph_max_i64(-w.pad_begin[1], 0)};
+  const int64_t end[2] = {pph_max_i64(-w.pad_end[0], 0),
+                          pph_max_i64(-w.pad_end[1], 0)};
   const pph_payload_dims dims = {4,
                                  {(uint32_t)plan->window.batch,
                                   (uint32_t)plan->axes[0].frame.length,

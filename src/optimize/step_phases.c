@@ -17,16 +17,8 @@ static void describe(const pph_window *window, char *text, size_t size) {
                          .axes[PPH_DEPTH] = {.input = 1, .kernel = 1,
                                              .stride = 1, .dilation = 1,
                                              .output = 1}};
-  for (int i = 0; i < 2; i++)
-    problem.axes[PPH_HEIGHT + i] =
-        (pph_axis){.input = window->input[i],
-                   .kernel = window->kernel[i],
-                   .stride = window->stride[i],
-                   .dilation = window->dilation[i],
-                   .pad_begin = window->pad_begin[i],
-                   .pad_end = window->pad_end[i],
-                   .output_padding = window->output_padding[i],
-                   .output = window->output[i]};
+  for (uint32_t i = 0; i < 2; i++)
+    problem.axes[PPH_HEIGHT + i] = pph_window_axis(window, i);
   pph_problem_print(&problem, text, size);
 }
 

@@ -3,17 +3,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 
-static void set_axis(const pph_window *window, uint32_t from, pph_axis *axis) {
-  *axis = (pph_axis){.input = window->input[from],
-                     .kernel = window->kernel[from],
-                     .stride = window->stride[from],
-                     .dilation = window->dilation[from],
-                     .pad_begin = window->pad_begin[from],
-                     .pad_end = window->pad_end[from],
-                     .output_padding = window->output_padding[from],
-                     .output = window->output[from]};
-}
-
 static const pph_axis trivial_axis = {
     .input = 1, .kernel = 1, .stride = 1, .dilation = 1, .output = 1};
 
@@ -99,7 +88,7 @@ pph_status pph_polyphase_plan_make(pph_polyphase_plan *plan, pph_heap *heap,
       .heap = heap, .window = *window, .group_phases = window->group == 1};
   plan->axes[0].axis = trivial_axis;
   for (uint32_t i = 0; i < window->axes; i++)
-    set_axis(window, i, &plan->axes[i + 2 - window->axes].axis);
+    plan->axes[i + 2 - window->axes].axis = pph_window_axis(window, i);
   for (unsigned i = 0; i < 2; i++) {
     pph_axis_plan *axis = &plan->axes[i];
     axis->runs = pph_heap_allocate_zeroed(heap, (size_t)axis->axis.stride,

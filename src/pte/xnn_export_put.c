@@ -3,29 +3,10 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "base/growing.h"
 #include "pte/xnn_export.h"
 
-enum { FIRST_CAPACITY = 32, CONCAT_INPUTS = 5 };
-
-/* Room for one element more; old arrays stay in the arena. */
-static pph_status grow(pph_payload_export *x, void *array, uint32_t count,
-                       uint32_t *capacity, size_t size) {
-  void *old;
-  memcpy(&old, array, sizeof old);
-  if (count < *capacity)
-    return PPH_OK;
-  size_t wanted = count ? 2 * (size_t)count : FIRST_CAPACITY;
-  void *fresh = wanted < UINT32_MAX
-                    ? pph_arena_allocate(x->arena, wanted, size)
-                    : NULL;
-  if (!fresh)
-    return pph_fail_memory(x->error);
-  if (count)
-    memcpy(fresh, old, count * size);
-  *capacity = (uint32_t)wanted;
-  memcpy(array, &fresh, sizeof fresh);
-  return PPH_OK;
-}
+enum { CONCAT_INPUTS = 5 };
 
 static pph_status copy(pph_payload_export *x, const void *from, size_t size,
                        void **to) {
@@ -68,8 +49,8 @@ static pph_status wrap(pph_payload_export *x, void *tensor,
 pph_status pph_payload_put_value(pph_payload_export *x,
                                  const pph_payload_dims *dims, uint32_t *id) {
   void *numbers, *tensor;
-  PPH_TRY(grow(x, &x->values, x->value_count, &x->value_capacity,
-               sizeof *x->values));
+  PPH_TRY(pph_grow(x->arena, &x->values, x->value_count, &x->value_capacity,
+                   sizeof *x->values, x->error));
   PPH_TRY(copy(x, dims->at, sizeof dims->at, &numbers));
   pph_payload_tensor made = {.datatype = PPH_PAYLOAD_F32,
                                    .num_dims = dims->count,
@@ -88,8 +69,8 @@ pph_status pph_payload_put_node(pph_payload_export *x, pph_payload_kind kind,
                                 const void *table, size_t size,
                                 const pph_payload_min_max *range) {
   void *kept, *kept_range = NULL;
-  PPH_TRY(grow(x, &x->nodes, x->node_count, &x->node_capacity,
-               sizeof *x->nodes));
+  PPH_TRY(pph_grow(x->arena, &x->nodes, x->node_count, &x->node_capacity,
+                   sizeof *x->nodes, x->error));
   PPH_TRY(copy(x, table, size, &kept));
   if (range)
     PPH_TRY(copy(x, range, sizeof *range, &kept_range));
@@ -239,7 +220,8 @@ pph_status pph_payload_put_binary(pph_payload_export *x, pph_payload_kind kind,
 static pph_status add_constant(pph_payload_export *x,
                                pph_payload_constants *list,
                                const pph_payload_constant *constant) {
-  PPH_TRY(grow(x, &list->at, list->count, &list->capacity, sizeof *list->at));
+  PPH_TRY(pph_grow(x->arena, &list->at, list->count, &list->capacity,
+                   sizeof *list->at, x->error));
   list->at[list->count++] = *constant;
   return PPH_OK;
 }

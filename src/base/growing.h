@@ -1,6 +1,6 @@
 /* Arrays that grow in an arena; old ones stay there. */
-#ifndef PPH_OPTIMIZE_GROWING_H
-#define PPH_OPTIMIZE_GROWING_H
+#ifndef PPH_BASE_GROWING_H
+#define PPH_BASE_GROWING_H
 
 #include <string.h>
 
