@@ -39,6 +39,21 @@ pph_pte_bytes pte_write_program(const pph_pte_image *image,
                      program->segments.at);
 }
 
+uint8_t *pte_write_payload(const pph_payload *payload, size_t *length) {
+  pph_heap heap;
+  pph_error error = {0};
+  void *bytes;
+  pph_heap_init(&heap, NULL, 0);
+  test_assert_ok(pph_payload_write(payload, &heap, &bytes, length, &error),
+                 &error);
+  uint8_t *copy = malloc(*length);
+  assert_non_null(copy);
+  memcpy(copy, bytes, *length);
+  pph_heap_release(&heap, bytes);
+  assert_int_equal(atomic_load(&heap.used), 0);
+  return copy;
+}
+
 static const int32_t shape[] = {1, 4};
 static const uint8_t order[] = {0, 1};
 static const float constants[] = {1, 2, 3, 4, 5, 6, 7, 8};

@@ -4,6 +4,7 @@
 #define TESTS_PTE_MAKER_H
 
 #include "pte/container.h"
+#include "pte/xnn_payload.h"
 
 /* A program of two methods, "forward" and "again": inputs, constants in the
    constant segment and outside ("scale" in a .ptd), a state with and one
@@ -24,6 +25,9 @@ pph_pte_bytes pte_make_old_program(void);
 /* The file of a program and the image's segments. */
 pph_pte_bytes pte_write_program(const pph_pte_image *image,
                                 pph_pte_program *program);
+
+/* A payload's bytes; fails the test when they cannot be written. */
+uint8_t *pte_write_payload(const pph_payload *payload, size_t *length);
 
 void pte_release(pph_pte_bytes bytes);
 

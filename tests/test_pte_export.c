@@ -177,38 +177,58 @@ static void fill_weights(const pph_graph *graph, test_random *random) {
   }
 }
 
-static void check_case(const export_case *one, bool external) {
+/* A case's graph with inputs and what it computes. */
+typedef struct trial {
   pph_heap heap;
   pph_graph graph;
+  pph_tensor *inputs;
+  graph_results expected;
+} trial;
+
+static void open_trial(trial *t, const export_case *one) {
   pph_error error = {0};
-  graph_results expected = {0}, found = {0};
-  pph_pte_files files, again;
   test_random random = {7};
-  pph_heap_init(&heap, NULL, 0);
-  pph_graph_init(&graph, &heap, NULL);
-  graph_parse(&graph, &heap, one->text);
-  fill_weights(&graph, &random);
-  test_assert_ok(pph_shape_infer(&graph, &error), &error);
-  pph_tensor *inputs = graph_inputs_make(&graph, &heap, &random);
-  test_assert_ok(graph_run(&graph, inputs, &expected, &error), &error);
-  test_assert_ok(export_graph(&graph, &heap, one->mode, external, &files,
+  *t = (trial){.inputs = NULL};
+  pph_heap_init(&t->heap, NULL, 0);
+  pph_graph_init(&t->graph, &t->heap, NULL);
+  graph_parse(&t->graph, &t->heap, one->text);
+  fill_weights(&t->graph, &random);
+  test_assert_ok(pph_shape_infer(&t->graph, &error), &error);
+  t->inputs = graph_inputs_make(&t->graph, &t->heap, &random);
+  test_assert_ok(graph_run(&t->graph, t->inputs, &t->expected, &error),
+                 &error);
+}
+
+/* The files compute the same. All is released. */
+static void close_trial(trial *t, const export_case *one,
+                        pph_pte_files *files) {
+  graph_results found = {0};
+  run_files(files, &t->heap, t->inputs, &found);
+  double distance = graph_results_distance(&t->expected, &found);
+  if (!(distance < 1e-5))
+    fail_msg("%s: results differ by %g", one->name, distance);
+  pph_pte_files_clear(files, &t->heap);
+  graph_results_release(&found);
+  graph_results_release(&t->expected);
+  graph_inputs_release(&t->graph, &t->heap, t->inputs);
+  pph_graph_clear(&t->graph);
+  assert_int_equal(atomic_load(&t->heap.used), 0);
+}
+
+static void check_case(const export_case *one, bool external) {
+  trial t;
+  pph_error error = {0};
+  pph_pte_files files, again;
+  open_trial(&t, one);
+  test_assert_ok(export_graph(&t.graph, &t.heap, one->mode, external, &files,
                               &error),
                  &error);
-  test_assert_ok(export_graph(&graph, &heap, one->mode, external, &again,
+  test_assert_ok(export_graph(&t.graph, &t.heap, one->mode, external, &again,
                               &error),
                  &error);
   assert_same_files(&files, &again);
-  run_files(&files, &heap, inputs, &found);
-  double distance = graph_results_distance(&expected, &found);
-  if (!(distance < 1e-5))
-    fail_msg("%s: results differ by %g", one->name, distance);
-  pph_pte_files_clear(&files, &heap);
-  pph_pte_files_clear(&again, &heap);
-  graph_results_release(&found);
-  graph_results_release(&expected);
-  graph_inputs_release(&graph, &heap, inputs);
-  pph_graph_clear(&graph);
-  assert_int_equal(atomic_load(&heap.used), 0);
+  pph_pte_files_clear(&again, &t.heap);
+  close_trial(&t, one, &files);
 }
 
 static void test_computes_the_same(void **state) {
@@ -259,32 +279,15 @@ static void optimize_files(pph_pte_files *files, pph_heap *heap,
 
 /* Programs with deconvolutions compute the same with phases in their place. */
 static void check_optimized(const export_case *one, bool external) {
-  pph_heap heap;
-  pph_graph graph;
+  trial t;
   pph_error error = {0};
-  graph_results expected = {0}, found = {0};
   pph_pte_files files;
-  test_random random = {7};
-  pph_heap_init(&heap, NULL, 0);
-  pph_graph_init(&graph, &heap, NULL);
-  graph_parse(&graph, &heap, one->text);
-  fill_weights(&graph, &random);
-  test_assert_ok(pph_shape_infer(&graph, &error), &error);
-  pph_tensor *inputs = graph_inputs_make(&graph, &heap, &random);
-  test_assert_ok(graph_run(&graph, inputs, &expected, &error), &error);
-  test_assert_ok(export_graph(&graph, &heap, NEVER, external, &files, &error),
+  open_trial(&t, one);
+  test_assert_ok(export_graph(&t.graph, &t.heap, NEVER, external, &files,
+                              &error),
                  &error);
-  optimize_files(&files, &heap, strstr(one->text, "ConvTranspose") != NULL);
-  run_files(&files, &heap, inputs, &found);
-  double distance = graph_results_distance(&expected, &found);
-  if (!(distance < 1e-5))
-    fail_msg("%s: results differ by %g", one->name, distance);
-  pph_pte_files_clear(&files, &heap);
-  graph_results_release(&found);
-  graph_results_release(&expected);
-  graph_inputs_release(&graph, &heap, inputs);
-  pph_graph_clear(&graph);
-  assert_int_equal(atomic_load(&heap.used), 0);
+  optimize_files(&files, &t.heap, strstr(one->text, "ConvTranspose") != NULL);
+  close_trial(&t, one, &files);
 }
 
 static void test_optimized(void **state) {

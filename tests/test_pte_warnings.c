@@ -61,18 +61,9 @@ static pph_pte_bytes make_payload(const layer *l) {
   tensors[2].datatype = l->filter_type;
   if (l->filter_type == PPH_PAYLOAD_QB4)
     values[2].xvalue_union = (pph_flat_choice){&quantized, 2};
-  pph_heap heap;
-  pph_error error = {0};
-  void *bytes;
   size_t length;
-  pph_heap_init(&heap, NULL, 0);
-  test_assert_ok(pph_payload_write(&payload, &heap, &bytes, &length, &error),
-                 &error);
-  uint8_t *copy = malloc(length);
-  assert_non_null(copy);
-  memcpy(copy, bytes, length);
-  pph_heap_release(&heap, bytes);
-  return (pph_pte_bytes){copy, length};
+  uint8_t *bytes = pte_write_payload(&payload, &length);
+  return (pph_pte_bytes){bytes, length};
 }
 
 static pph_pte_bytes make_program(const layer *l) {

@@ -6,6 +6,7 @@
 
 #include "pte/container.h"
 #include "pte/xnn_payload.h"
+#include "pte_maker.h"
 #include "test_support.h"
 
 typedef struct reading {
@@ -54,21 +55,6 @@ static pph_payload small_payload(void) {
       .constants = {inline_constants, sizeof inline_constants}};
 }
 
-static uint8_t *write_payload(const pph_payload *payload, size_t *length) {
-  pph_heap heap;
-  pph_error error = {0};
-  void *bytes;
-  pph_heap_init(&heap, NULL, 0);
-  test_assert_ok(pph_payload_write(payload, &heap, &bytes, length, &error),
-                 &error);
-  uint8_t *copy = malloc(*length);
-  assert_non_null(copy);
-  memcpy(copy, bytes, *length);
-  pph_heap_release(&heap, bytes);
-  assert_int_equal(atomic_load(&heap.used), 0);
-  return copy;
-}
-
 static void test_small(void **state) {
   pph_payload made = small_payload();
   for (int bare = 0; bare < 2; bare++) {
@@ -76,7 +62,7 @@ static void test_small(void **state) {
     made.bare = bare;
     if (bare)
       made.constants.count = 0;
-    uint8_t *bytes = write_payload(&made, &length);
+    uint8_t *bytes = pte_write_payload(&made, &length);
     reading r;
     read_payload(bytes, length, &r);
     test_assert_ok(r.status, &r.error);
@@ -107,7 +93,7 @@ static void refuse(const uint8_t *bytes, size_t length, const char *what) {
 static void test_header(void **state) {
   pph_payload made = small_payload();
   size_t length;
-  uint8_t *bytes = write_payload(&made, &length), *copy = malloc(length);
+  uint8_t *bytes = pte_write_payload(&made, &length), *copy = malloc(length);
   assert_non_null(copy);
   static const struct {
     size_t at;
@@ -203,7 +189,7 @@ static void damage(const uint8_t *bytes, size_t length, uint32_t rounds) {
 static void test_damage(void **state) {
   pph_payload made = small_payload();
   size_t length;
-  uint8_t *bytes = write_payload(&made, &length);
+  uint8_t *bytes = pte_write_payload(&made, &length);
   for (size_t i = 0; i <= length; i++)
     survive(bytes, i);
   damage(bytes, length, test_rounds(20000));
@@ -220,7 +206,7 @@ static void check_delegate(const char *path, pph_pte_bytes bytes) {
     fail_msg("%s: %s has an unknown %u", path, r.payload.unknown.table,
              r.payload.unknown.number);
   size_t length;
-  uint8_t *again = write_payload(&r.payload, &length);
+  uint8_t *again = pte_write_payload(&r.payload, &length);
   reading s;
   read_payload(again, length, &s);
   test_assert_ok(s.status, &s.error);
