@@ -35,7 +35,8 @@ typedef struct picture_range {
 typedef struct tool_options {
   pph_session_options session;
   pph_limits limits;
-  bool help, json;
+  bool help, version, json;
+  bool plans;   /* an option about the plan of a session is given */
   bool steps;   /* run: once per step of the inputs */
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */

@@ -1,7 +1,9 @@
 /* The command: a table of commands. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "options.h"
 
 #define SESSION_OPTIONS                                                        \
@@ -60,6 +62,11 @@ static void print_overview(FILE *file) {
           "file,\n4 unsupported, 5 out of memory or over a limit.\n");
 }
 
+static int print_version(void) {
+  printf("polyphase %s\n", pph_version());
+  return EXIT_DONE;
+}
+
 static int run_command(const tool_command *command, int argc, char **argv) {
   tool_options options;
   if (!tool_options_parse(command, argc, argv, &options))
@@ -68,6 +75,8 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     tool_options_print_help(command);
     return EXIT_DONE;
   }
+  if (options.version)
+    return print_version();
   return command->run(&options);
 }
 
@@ -81,19 +90,15 @@ static int print_help_of(const char *name) {
   return EXIT_DONE;
 }
 
-int main(int argc, char **argv) {
+static int dispatch(int argc, char **argv) {
   if (argc < 2) {
     print_overview(stderr);
     return EXIT_USAGE;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-    print_overview(stdout);
-    return EXIT_DONE;
-  }
-  if (strcmp(argv[1], "--version") == 0) {
-    printf("polyphase %s\n", pph_version());
-    return EXIT_DONE;
-  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+    return print_help_of(NULL);
+  if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-v") == 0)
+    return print_version();
   for (int i = 0; i < COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0)
       return run_command(&commands[i], argc - 1, argv + 1);
@@ -102,4 +107,21 @@ int main(int argc, char **argv) {
   fprintf(stderr, "polyphase: unknown command \"%s\"\n", argv[1]);
   print_overview(stderr);
   return EXIT_USAGE;
+}
+
+/* What a command prints is its result: one that did not arrive is none. */
+static int finish_output(int code) {
+  pph_error error = {0};
+  bool written = !ferror(stdout);
+  errno = 0;
+  if (fflush(stdout) == 0 && written)
+    return code;
+  pph_fail(&error, PPH_IO_FAILED, "standard output", "cannot be written%s%s",
+           errno ? ": " : "", errno ? strerror(errno) : "");
+  int failed = tool_fail(&error);
+  return code == EXIT_DONE || code == EXIT_NO ? failed : code;
+}
+
+int main(int argc, char **argv) {
+  return finish_output(dispatch(argc, argv));
 }

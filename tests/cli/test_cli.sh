@@ -41,6 +41,8 @@ expect 0 "help" "$polyphase" --help
 said out "polyphase COMMAND --help tells more"
 expect 0 "version" "$polyphase" --version
 said out "polyphase 0."
+expect 0 "version" "$polyphase" -v
+said out "polyphase 0."
 expect 2 "unknown command" "$polyphase" fly
 said err 'unknown command "fly"'
 for command in run check info bench; do
@@ -48,9 +50,26 @@ for command in run check info bench; do
   said out "usage: polyphase $command"
   said out "--threads N"
   ! grep -E '.{81}' "$work/out" || fail "$command --help is over 80 columns"
+  expect 0 "$command --version" "$polyphase" $command --version
+  said out "polyphase 0."
   expect 2 "$command, unknown option" "$polyphase" $command --no-such x
   said err "unknown option --no-such"
 done
+expect 0 "help of -o in run" "$polyphase" run --help
+said out ".png, .npy or .wav"
+for command in compile optimize; do
+  expect 0 "help of -o in $command" "$polyphase" $command --help
+  said out "-o, --output FILE.pte"
+  ! grep -q '\.wav' "$work/out" || fail "$command --help speaks of run"
+  ! grep -E '.{81}' "$work/out" || fail "$command --help is over 80 columns"
+done
+expect 0 "help of --shape in compile" "$polyphase" compile --help
+said out "where the file leaves it open"
+expect 2 "an option twice" "$polyphase" run "$model" -o "$work/a.png" \
+  --output "$work/b.png"
+said err "--output is given twice, the second time as $work/b.png"
+expect 2 "a number twice" "$polyphase" bench "$model" --seconds 1 --seconds 2
+said err "--seconds is given twice"
 expect 2 "run without a model" "$polyphase" run
 said err "too few arguments"
 expect 2 "bad number" "$polyphase" info "$model" --threads many
@@ -63,6 +82,25 @@ said err "polyphase: bad model or file: $work/garbage.onnx: "
 expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
   "$source/examples/upscale/sample.png"
 said err "the limit is reached (--max-memory)"
+
+# full COMMAND...: nothing of what it prints can be written.
+full() {
+  expect 3 "$* to a full device" sh -c '"$@" >/dev/full' sh "$@"
+  said err "standard output: cannot be written"
+}
+if [ -w /dev/full ]; then
+  full "$polyphase" --help
+  full "$polyphase" --version
+  full "$polyphase" run --help
+  full "$polyphase" info "$model"
+  full "$polyphase" info "$model" --json
+  full "$polyphase" run "$model" "$source/examples/upscale/sample.png"
+  full "$polyphase" check "$model" --shape 0=1x3x5x7
+  full "$polyphase" check "$model" --shape 0=1x3x9x9 --atol 0 --rtol 0
+  full "$polyphase" bench "$model" --shape 0=1x3x5x7 --seconds 0.01
+  expect 2 "bad usage stays bad usage" sh -c '"$@" >/dev/full' sh \
+    "$polyphase" run
+fi
 
 seeds=$source/fuzz/corpus/fuzz_pte
 expect 0 "info of a program" "$polyphase" info "$seeds/program.pte"
