@@ -10,6 +10,7 @@
 #include "check.h"
 #include "model_inputs.h"
 #include "npy.h"
+#include "pte_file.h"
 
 /* A model with its session and last outputs. */
 typedef struct side {
@@ -107,6 +108,11 @@ static pph_status load_stored(const tool_options *options,
     const char *path;
     PPH_TRY(model_output_require_known(model, options->expected.texts[i],
                                        &stored->outputs[i], &path, error));
+    for (uint32_t k = 0; k < i; k++)
+      if (stored->outputs[k] == stored->outputs[i])
+        return pph_fail(error, PPH_INVALID_ARGUMENT, options->expected.texts[i],
+                        "output \"%s\" is given twice",
+                        pph_model_output(model, stored->outputs[i]).name);
     PPH_TRY(npy_load(path, &stored->tensors[i], error));
   }
   return PPH_OK;
@@ -195,7 +201,7 @@ int cmd_check(const tool_options *options) {
   model_inputs inputs = {0};
   bool same = false;
   if (options->argument_count == 1 && !options->expected.count &&
-      check_is_bundle(options->arguments[0]))
+      pte_file_is_bundle(options->arguments[0]))
     return check_own_cases(options);
   pph_status status =
       options->expected.count

@@ -54,24 +54,31 @@ static pph_status unknown(const pph_model *model, describe *info,
                   "the model has no such %s; it has %s", what, names);
 }
 
+static pph_status require(const pph_model *model, describe *info,
+                          uint32_t count, const char *what, const char *text,
+                          uint32_t *index, const char **value,
+                          pph_error *error) {
+  *index = find(model, info, count, text, value);
+  if (*index == UINT32_MAX)
+    return unknown(model, info, count, text, what, error);
+  if (!**value)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                    "nothing follows the '='");
+  return PPH_OK;
+}
+
 pph_status model_inputs_require_known(const pph_model *model, const char *text,
                                       uint32_t *index, const char **value,
                                       pph_error *error) {
-  *index = model_inputs_find(model, text, value);
-  return *index == UINT32_MAX
-             ? unknown(model, pph_model_input, pph_model_input_count(model),
-                       text, "input", error)
-             : PPH_OK;
+  return require(model, pph_model_input, pph_model_input_count(model), "input",
+                 text, index, value, error);
 }
 
 pph_status model_output_require_known(const pph_model *model, const char *text,
                                       uint32_t *index, const char **value,
                                       pph_error *error) {
-  uint32_t count = pph_model_output_count(model);
-  *index = find(model, pph_model_output, count, text, value);
-  return *index == UINT32_MAX ? unknown(model, pph_model_output, count, text,
-                                        "output", error)
-                              : PPH_OK;
+  return require(model, pph_model_output, pph_model_output_count(model),
+                 "output", text, index, value, error);
 }
 
 pph_status model_inputs_load(const tool_options *options,
@@ -154,8 +161,13 @@ pph_status model_inputs_fill(const tool_options *options,
   for (uint32_t i = 0; i < options->shapes.count; i++) {
     const char *value;
     uint32_t index;
-    PPH_TRY(model_inputs_require_known(model, options->shapes.texts[i], &index,
-                                       &value, error));
+    const char *text = options->shapes.texts[i];
+    PPH_TRY(model_inputs_require_known(model, text, &index, &value, error));
+    for (uint32_t k = 0; k < i; k++)
+      if (model_inputs_find(model, options->shapes.texts[k], &value) == index)
+        return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                        "the shape of input \"%s\" is given twice",
+                        pph_model_input(model, index).name);
   }
   for (uint32_t i = 0; i < inputs->count; i++)
     if (!inputs->given[i])

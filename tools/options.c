@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "pte_file.h"
 
 typedef bool (*apply_fn)(tool_options *options, const char *value);
 
@@ -93,11 +94,15 @@ static bool apply_dump(tool_options *options, const char *value) {
   return true;
 }
 
-static bool add_pair(option_pairs *pairs, const char *value) {
-  if (pairs->count == MAX_PAIRS || !strchr(value, '='))
+static bool add_text(option_pairs *texts, const char *text) {
+  if (texts->count == MAX_PAIRS || !text[0])
     return false;
-  pairs->texts[pairs->count++] = value;
+  texts->texts[texts->count++] = text;
   return true;
+}
+
+static bool add_pair(option_pairs *pairs, const char *value) {
+  return strchr(value, '=') && add_text(pairs, value);
 }
 
 static bool apply_input(tool_options *options, const char *value) {
@@ -117,19 +122,12 @@ static bool apply_output(tool_options *options, const char *value) {
   return value[0] != 0;
 }
 
-static bool add_path(option_pairs *paths, const char *path) {
-  if (paths->count == MAX_PAIRS)
-    return false;
-  paths->texts[paths->count++] = path;
-  return true;
-}
-
 static bool apply_constants(tool_options *options, const char *path) {
-  return add_path(&options->constants, path);
+  return add_text(&options->constants, path);
 }
 
 static bool apply_constants_out(tool_options *options, const char *path) {
-  return add_path(&options->constants_out, path);
+  return add_text(&options->constants_out, path);
 }
 
 static bool apply_method(tool_options *options, const char *name) {
@@ -458,6 +456,9 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
   if (options->argument_count > command->max_arguments)
     return usage_error(command, "unexpected argument",
                        options->arguments[command->max_arguments]);
+  for (int i = 0; i < options->argument_count; i++)
+    if (!options->arguments[i][0])
+      return usage_error(command, "an argument is empty", NULL);
   return true;
 }
 
@@ -535,14 +536,25 @@ int tool_fail(const pph_error *error) {
   return EXIT_USAGE;
 }
 
+/* Of two models one may be a program and the other not: --method and
+   --constants are the program's. */
+static bool is_for_other(const tool_options *options, const char *path) {
+  bool has_program = false;
+  for (int i = 0; i < options->argument_count; i++)
+    has_program |= pte_file_is_container(options->arguments[i]);
+  return has_program && !pte_file_is_container(path);
+}
+
 pph_status tool_load_model(const tool_options *options, const char *path,
                            pph_model **model, pph_error *error) {
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
-  model_options.constants = options->constants.texts;
-  model_options.constant_count = options->constants.count;
-  model_options.method = options->method;
+  if (!is_for_other(options, path)) {
+    model_options.constants = options->constants.texts;
+    model_options.constant_count = options->constants.count;
+    model_options.method = options->method;
+  }
   return pph_model_load(path, &model_options, model, error);
 }
 

@@ -70,7 +70,7 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
 /* Usage, arguments and accepted options, to stdout. */
 void tool_options_print_help(const tool_command *command);
 
-/* pph_model_load within the options' limits. */
+/* pph_model_load within the options' limits, with --method and --constants. */
 PPH_NODISCARD pph_status tool_load_model(const tool_options *options,
                                          const char *path, pph_model **model,
                                          pph_error *error);

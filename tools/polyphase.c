@@ -28,18 +28,20 @@ static const tool_command commands[] = {
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
      "and why; with --json all nodes. Of an ExecuTorch file (.pte, .bpte,\n"
-     ".ptd): methods, operators, delegates, constants, state, warnings.",
+     ".ptd): methods, operators, delegates, constants, state, warnings; with\n"
+     "--shape, --dump or another option about the plan the same as of ONNX.",
      SESSION_OPTIONS " input shape ", 1, 1, cmd_info},
     {"bench", "MODEL | --op DESCRIPTOR",
      "Measures the time per node of a model, or every algorithm that runs\n"
      "one operator, each verified before it is timed and all interleaved.",
      SESSION_OPTIONS " input shape op compare seconds ", 0, 1, cmd_bench},
-    {"compile", "MODEL.onnx -o MODEL.pte [--shape NAME=1x3x64x64]...",
+    {"compile", "MODEL -o MODEL.pte [--shape NAME=1x3x64x64]...",
      "Writes a program for ExecuTorch: one delegate for its XNNPACK backend,\n"
-     "with transposed convolutions as phases where that is faster. Shapes are\n"
-     "those of the file or of --shape. Exit 4 names nodes that have no form.",
-     " output external-constants shape polyphase max-memory constants ", 1, 1,
-     cmd_compile},
+     "with transposed convolutions as phases where that is faster. MODEL is\n"
+     "an ONNX file or a method of a .pte. Shapes are those of the file or of\n"
+     "--shape. Exit 4 names nodes that have no form.",
+     " output external-constants shape polyphase max-memory constants method ",
+     1, 1, cmd_compile},
     {"optimize", "IN.pte -o OUT.pte [--constants FILE.ptd]...",
      "Rewrites an ExecuTorch program (.pte, .bpte) for released runtimes:\n"
      "in its XNNPACK delegates transposed convolutions become phases where\n"

@@ -35,6 +35,33 @@ said() {
   }
 }
 
+# npy SHAPE BYTES: an f32 array, in the octal of printf.
+npy() {
+  printf '\223NUMPY\001\000\166\000%-117s\n' \
+    "{'descr': '<f4', 'fortran_order': False, 'shape': ($1), }"
+  printf "$2"
+}
+
+# y = x + h, also as hn; z is y in 16 bits.
+for bytes in \
+  '\010\010\072\251\001\012\016\012\001x\012\001h\022\001y\042\003A' \
+  'dd\012\027\012\001y\022\001z\042\004Cast\052\011\012\002to\030' \
+  '\012\240\001\002\012\021\012\001y\022\002hn\042\010Identity\022' \
+  '\001gZ\023\012\001x\022\016\012\014\010\001\022\010\012\002\010' \
+  '\001\012\002\010\002Z\023\012\001h\022\016\012\014\010\001\022' \
+  '\010\012\002\010\001\012\002\010\002b\023\012\001y\022\016\012' \
+  '\014\010\001\022\010\012\002\010\001\012\002\010\002b\024\012' \
+  '\002hn\022\016\012\014\010\001\022\010\012\002\010\001\012\002' \
+  '\010\002b\023\012\001z\022\016\012\014\010\012\022\010\012\002' \
+  '\010\001\012\002\010\002B\002\020\015'; do
+  printf "$bytes"
+done >"$work/sum.onnx"
+# The steps [1,2], [3,4], [5,6]; a state [1,1].
+ones='\000\000\200?\000\000\200?'
+npy "3, 1, 2" '\000\000\200?\000\000\000@\000\000@@\000\000\200@'\
+'\000\000\240@\000\000\300@' >"$work/x3.npy"
+npy "1, 2" "$ones" >"$work/ones.npy"
+npy "2, 1" "$ones" >"$work/turned.npy"
 expect 2 "no command" "$polyphase"
 said err "usage: polyphase COMMAND"
 expect 0 "help" "$polyphase" --help
@@ -70,6 +97,20 @@ expect 2 "an option twice" "$polyphase" run "$model" -o "$work/a.png" \
 said err "--output is given twice, the second time as $work/b.png"
 expect 2 "a number twice" "$polyphase" bench "$model" --seconds 1 --seconds 2
 said err "--seconds is given twice"
+expect 2 "the same shape twice" "$polyphase" info "$model" \
+  --shape 0=1x3x5x7 --shape picture=1x3x5x7
+said err 'the shape of input "picture" is given twice'
+expect 0 "two shapes" "$polyphase" info "$work/sum.onnx" --shape x=1x2 \
+  --shape h=1x2
+expect 2 "no value" "$polyphase" run "$work/sum.onnx" -i x=
+said err "x=: nothing follows the '='"
+expect 2 "an empty argument" "$polyphase" run ""
+said err "an argument is empty"
+expect 0 "16 bits" "$polyphase" run "$work/sum.onnx" -i x="$work/ones.npy" \
+  -i h="$work/ones.npy"
+grep -Eq '^z +f16 +\[1,2\] +2 +2 +2$' "$work/out" || fail "no values of f16"
+expect 2 "constants of ONNX" "$polyphase" info "$model" --constants x.ptd
+said err "no ExecuTorch program, so it takes no constants of --constants"
 expect 2 "run without a model" "$polyphase" run
 said err "too few arguments"
 expect 2 "bad number" "$polyphase" info "$model" --threads many
@@ -124,17 +165,37 @@ expect 2 "compile without -o" "$polyphase" compile "$model"
 said err "says where to write"
 expect 0 "compile" "$polyphase" compile "$model" -o "$work/whole.pte" \
   --shape 0=1x3x12x16
+said out "$work/whole.pte: "
+said out " nodes in 1 delegate, $(wc -c <"$work/whole.pte" | tr -d ' ') bytes"
 expect 0 "compile with constants beside" "$polyphase" compile "$model" \
   -o "$work/split.pte" --external-constants "$work/split.ptd" \
   --shape 0=1x3x12x16
+said out "split.ptd: constants, $(wc -c <"$work/split.ptd" | tr -d ' ') bytes"
 expect 0 "a compiled model computes the same" "$polyphase" check "$model" \
   "$work/whole.pte" --shape 0=1x3x12x16
 expect 0 "constants beside are the same" "$polyphase" check \
   "$work/whole.pte" "$work/split.pte" --constants "$work/split.ptd"
+expect 0 "constants of one of two" "$polyphase" check "$model" \
+  "$work/split.pte" --constants "$work/split.ptd" --shape 0=1x3x12x16
 expect 2 "program and constants in one file" "$polyphase" compile "$model" \
   -o "$work/one" --external-constants "$work/./one" \
   --shape 0=1x3x12x16
 said err "must be two files"
+cp "$model" "$work/own.onnx"
+expect 2 "compile over the source" "$polyphase" compile "$work/own.onnx" \
+  -o "$work/./own.onnx" --shape 0=1x3x12x16
+said err "would be written over $work/own.onnx, which is read"
+expect 2 "constants over the source" "$polyphase" compile "$work/own.onnx" \
+  -o "$work/x.pte" --external-constants "$work/own.onnx" --shape 0=1x3x12x16
+cmp -s "$model" "$work/own.onnx" || fail "the source was replaced"
+expect 2 "compile to a bundle's name" "$polyphase" compile "$model" \
+  -o "$work/x.bpte" --shape 0=1x3x12x16
+said err "without test cases: call it .pte"
+expect 2 "compile of no such method" "$polyphase" compile "$work/whole.pte" \
+  -o "$work/x.pte" --method backward
+said err 'has no method "backward"; its methods: forward'
+expect 0 "compile of a method" "$polyphase" compile "$work/whole.pte" \
+  -o "$work/x.pte" --method forward
 cp "$work/split.ptd" "$work/kept.ptd"
 expect 3 "compile to no folder" "$polyphase" compile "$model" \
   -o "$work/none/x.pte" --external-constants "$work/split.ptd" \
@@ -145,6 +206,18 @@ expect 2 "compile for another shape" "$polyphase" compile "$model" \
 said err "picture: the input has shape [2,3,12,16], must be [1,3,"
 expect 0 "info of a compiled program" "$polyphase" info "$work/whole.pte"
 said out "runs: yes"
+expect 0 "info of a method" "$polyphase" info "$seeds/program.pte" \
+  --method again
+! grep -q "method forward" "$work/out" || fail "more than one method"
+expect 2 "info of no method" "$polyphase" info "$seeds/program.pte" \
+  --method none --json
+said err 'has no method "none"; its methods: forward, again'
+expect 0 "the plan of a program" "$polyphase" info "$work/whole.pte" \
+  --dump all --shape 0=1x3x12x16
+said out "steps "
+said err "# after drop_dead_nodes"
+expect 2 "another shape of a program" "$polyphase" info "$work/whole.pte" \
+  --shape 0=1x4x12x16
 expect 0 "info without constants" "$polyphase" info "$work/split.pte"
 said out "is neither in the program nor in a .ptd of --constants"
 expect 3 "run without constants" "$polyphase" check "$work/split.pte"
@@ -158,6 +231,21 @@ said err "-o FILE.pte says where to write"
 expect 3 "optimize of garbage" "$polyphase" optimize "$work/garbage.onnx" \
   -o "$work/none.pte"
 said err "polyphase: bad model or file: $work/garbage.onnx: "
+said err '"polyphase compile" makes a fast one of an ONNX model'
+expect 2 "a bundle under a program's name" "$polyphase" optimize \
+  "$seeds/bundle.bpte" -o "$work/none.pte"
+said err "call it .bpte"
+expect 2 "a program under a bundle's name" "$polyphase" optimize \
+  "$work/whole.pte" -o "$work/none.bpte"
+expect 2 "a program over constants" "$polyphase" optimize "$work/split.pte" \
+  --constants "$work/split.ptd" -o "$work/split.ptd"
+said err "would be written over $work/split.ptd, which is read"
+expect 2 "constants over a program" "$polyphase" optimize "$work/split.pte" \
+  --constants "$work/split.ptd" -o "$work/none.pte" \
+  --constants-out "$work/split.pte"
+cp "$work/split.pte" "$work/place.pte"
+expect 0 "in its own place" "$polyphase" optimize "$work/place.pte" \
+  --constants "$work/split.ptd" -o "$work/place.pte"
 expect 4 "optimize of constants alone" "$polyphase" optimize \
   "$seeds/constants.ptd" -o "$work/none.pte"
 said err "there is no program to rewrite"
@@ -176,6 +264,9 @@ said out "4 phases in"
 said out "2 changes"
 expect 0 "a rewritten program computes the same" "$polyphase" check \
   "$work/plain.pte" "$work/faster.pte"
+expect 3 "optimize to no folder" "$polyphase" optimize "$work/plain.pte" \
+  -o "$work/none/x.pte" --polyphase always
+[ ! -s "$work/out" ] || fail "changes are told that were not written"
 expect 0 "optimize again" "$polyphase" optimize "$work/faster.pte" \
   -o "$work/again.pte"
 said out "nothing to change"
@@ -217,6 +308,15 @@ expect 0 "run a picture" "$polyphase" run "$model" \
 expect 0 "run again, two threads" "$polyphase" run "$model" --threads 2 \
   "$source/examples/upscale/sample.png" -o "$work/again.png"
 cmp -s "$work/doubled.png" "$work/again.png" || fail "threads change pixels"
+expect 0 "output folder" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" --output-dir "$work/outputs"
+expect 0 "folders above" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" --output-dir "$work/a/b/c"
+cmp -s "$work/outputs/doubled.npy" "$work/a/b/c/doubled.npy" ||
+  fail "another output"
+expect 3 "a file for a folder" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" --output-dir "$work/doubled.png"
+said err "cannot be made: Not a directory"
 expect 0 "output folder" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" --output-dir "$work/outputs"
 [ -s "$work/outputs/doubled.npy" ] || fail "no doubled.npy"
