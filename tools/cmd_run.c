@@ -222,7 +222,8 @@ static pph_status load_inputs(job *work, pph_error *error) {
     return pph_fail(error, PPH_INVALID_ARGUMENT, options->arguments[1],
                     "a picture has no steps");
   if (options->steps)
-    return step_inputs_load(options, work->model, &work->stream, error);
+    return step_inputs_load(options, work->model, false, &work->stream,
+                            error);
   PPH_TRY(model_inputs_load(options, work->model, &work->inputs, error));
   if (has_picture)
     PPH_TRY(load_picture(work, error));

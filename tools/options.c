@@ -109,6 +109,10 @@ static bool apply_input(tool_options *options, const char *value) {
   return add_pair(&options->inputs, value);
 }
 
+static bool apply_feed(tool_options *options, const char *value) {
+  return add_pair(&options->feeds, value);
+}
+
 static bool apply_expect(tool_options *options, const char *value) {
   return add_pair(&options->expected, value);
 }
@@ -280,8 +284,13 @@ static const struct {
     {"steps", NULL, 0, 0, NULL, apply_steps,
      "run once per step, the model keeping its state: an input given several\n"
      "times has a file per step, and one whose file has a dimension more than\n"
-     "the model says has its steps in the first; what has one step serves\n"
-     "all. Outputs get the steps as first dimension, a .wav joins them"},
+     "the model says has its steps in the first; what has one step is the\n"
+     "same in all, a state too: see --feed. Outputs get the steps as first\n"
+     "dimension, a .wav joins them"},
+    {"feed", "OUTPUT=INPUT", 0, MANY, NULL, apply_feed,
+     "with --steps: an output is this input at the next step (a state such as\n"
+     "hn and h0 of a GRU), both by name or position; once per input. At the\n"
+     "first step the input is what --input says, else zeros"},
     {"shape", "NAME=1x3x64x64", 0, MANY, " compile ", apply_shape,
      "an input's shape, where the file leaves it open; once per input"},
     {"shape", "NAME=1x3x64x64", 0, MANY | PLANS, NULL, apply_shape,
@@ -456,6 +465,8 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
   if (options->argument_count > command->max_arguments)
     return usage_error(command, "unexpected argument",
                        options->arguments[command->max_arguments]);
+  if (options->feeds.count && !options->steps)
+    return usage_error(command, "--feed goes with --steps", NULL);
   for (int i = 0; i < options->argument_count; i++)
     if (!options->arguments[i][0])
       return usage_error(command, "an argument is empty", NULL);

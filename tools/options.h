@@ -37,9 +37,10 @@ typedef struct tool_options {
   pph_limits limits;
   bool help, version, json;
   bool plans;   /* an option about the plan of a session is given */
-  bool steps;   /* run: once per step of the inputs */
+  bool steps;   /* run, check: once per step of the inputs */
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */
+  option_pairs feeds; /* --feed OUTPUT=INPUT */
   option_pairs expected; /* --expect NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
   option_pairs constants; /* --constants FILE.ptd */

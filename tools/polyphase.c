@@ -15,16 +15,17 @@ static const tool_command commands[] = {
      "Runs a model once. A picture (PNG or JPEG) serves a model with one\n"
      "picture input; other inputs are .npy files. Without -o or --output-dir\n"
      "a summary of the outputs is printed.",
-     SESSION_OPTIONS " input steps output output-dir scale mean std ", 1, 2,
-     cmd_run},
+     SESSION_OPTIONS " input steps feed output output-dir scale mean std ", 1,
+     2, cmd_run},
     {"check", "MODEL_A [MODEL_B] [--input NAME=FILE.npy]...",
      "Runs two models on the same inputs (random ones where none are given)\n"
      "and compares every output element: |a-b| <= atol + rtol*|b| +\n"
      "ptol*max|b|. Exit 0 when they agree, 1 when not. One model alone is\n"
      "compared with the stored outputs of --expect; without, with itself as\n"
      "it is in the file, computed by the reference engine; a bundle (.bpte)\n"
-     "with the outputs of its own test cases.",
-     SESSION_OPTIONS " input shape expect atol rtol ptol ", 1, 2, cmd_check},
+     "with the outputs of its own test cases, if no input is given.",
+     SESSION_OPTIONS " input steps feed shape expect atol rtol ptol ", 1, 2,
+     cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
      "and why; with --json all nodes. Of an ExecuTorch file (.pte, .bpte,\n"

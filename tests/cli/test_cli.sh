@@ -61,7 +61,6 @@ ones='\000\000\200?\000\000\200?'
 npy "3, 1, 2" '\000\000\200?\000\000\000@\000\000@@\000\000\200@'\
 '\000\000\240@\000\000\300@' >"$work/x3.npy"
 npy "1, 2" "$ones" >"$work/ones.npy"
-npy "2, 1" "$ones" >"$work/turned.npy"
 expect 2 "no command" "$polyphase"
 said err "usage: polyphase COMMAND"
 expect 0 "help" "$polyphase" --help
@@ -358,6 +357,53 @@ said err 'input "picture" has no steps'
 expect 2 "a method of ONNX" "$polyphase" run "$model" --method forward
 said err "no ExecuTorch program"
 
+expect 0 "an output handed on" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=h -i x="$work/x3.npy"
+said out "y       f32   [3,1,2]    1   12  5.66667"
+npy "3, 1, 2" '\000\000\200?\000\000\000@\000\000\200@\000\000\300@'\
+'\000\000\020A\000\000@A' >"$work/sums.npy"
+expect 0 "sums of the steps" "$polyphase" check "$work/sum.onnx" --steps \
+  --feed 1=1 -i x="$work/x3.npy" --expect y="$work/sums.npy" \
+  --expect hn="$work/sums.npy" --atol 0 --rtol 0
+said out "the outputs agree"
+expect 0 "a first state" "$polyphase" run "$work/sum.onnx" --steps --json \
+  --feed hn=h -i x="$work/x3.npy" -i h="$work/ones.npy"
+said out '"min": 2, "max": 13'
+[ ! -s "$work/err" ] || fail "a message about a state that is fed"
+expect 0 "a state not handed on" "$polyphase" run "$work/sum.onnx" --steps \
+  -i x="$work/x3.npy" -i h="$work/ones.npy"
+said err "h: is the same at every step; --feed OUTPUT=h would hand an output on"
+expect 0 "steps of check" "$polyphase" check "$work/sum.onnx" --steps \
+  -i x="$work/x3.npy" --feed hn=h --json
+said out '"same_shape": true, "type": "f32", "shape": [3, 1, 2]'
+expect 0 "steps of random values" "$polyphase" check "$work/sum.onnx" --steps
+expect 1 "another state" "$polyphase" check "$work/sum.onnx" --steps \
+  -i x="$work/x3.npy" -i h="$work/ones.npy" --expect y="$work/sums.npy"
+expect 1 "another shape" "$polyphase" check "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" --expect y="$work/sums.npy"
+said out "f32 [1,2], must be f32 [3,1,2]"
+expect 2 "another type" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed z=h -i x="$work/x3.npy"
+said err 'h: is f32 [1,2], output "z" that --feed hands to it f16 [1,2]'
+expect 2 "no such output" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hm=h -i x="$work/x3.npy"
+said err 'hm=h: the model has no such output; it has "y", "hn", "z"'
+expect 2 "no such input" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=k -i x="$work/x3.npy"
+said err 'hn=k: the model has no such input; it has "x", "h"'
+expect 2 "fed twice" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=h --feed y=h -i x="$work/x3.npy"
+said err 'input "h" is fed twice'
+expect 2 "fed and given" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=h -i x="$work/x3.npy" -i h="$work/x3.npy"
+said err 'input "h" has 3 steps, must have the first alone'
+expect 2 "feed without steps" "$polyphase" run "$work/sum.onnx" \
+  --feed hn=h -i x="$work/ones.npy"
+said err "--feed goes with --steps"
+expect 2 "the first state of an open shape" "$polyphase" run "$model" --steps \
+  --feed 0=0
+said err "picture: its shape is not known: give its value at the first step"
+
 programs=$source/../shared/pte/real
 if [ -d "$programs" ]; then
   expect 0 "a bundle's own cases" "$polyphase" check "$programs/bundled.bpte"
@@ -396,6 +442,10 @@ expect 2 "a stored output of no input" "$polyphase" check "$model" \
   --shape 0=1x3x12x16 --expect "0=$work/outputs/doubled.npy"
 said err "--expect takes every input by --input: the model has 1, 0 given"
 [ ! -s "$work/out" ] || fail "a verdict about nothing"
+expect 2 "a stored output twice" "$polyphase" check "$model" \
+  -i "picture=$work/outputs/doubled.npy" --expect "0=$work/sums.npy" \
+  --expect "doubled=$work/sums.npy"
+said err 'output "doubled" is given twice'
 expect 2 "an unknown output" "$polyphase" check "$model" \
   --expect "some=$work/outputs/doubled.npy"
 said err 'the model has no such output; it has "doubled"'
