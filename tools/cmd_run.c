@@ -14,6 +14,7 @@
 #include "progress.h"
 #include "run_steps.h"
 #include "table.h"
+#include "tuning.h"
 #include "wav.h"
 
 typedef struct job {
@@ -256,8 +257,9 @@ static pph_status run_session(job *work, pph_error *error) {
   pph_session_options options = work->options->session;
   options.progress = show_progress;
   options.progress_context = &bar;
-  PPH_TRY(pph_session_create(work->model, &options, &work->session, error));
+  options.tune_progress = tuning_show;
   progress_begin(&bar, "running", 0);
+  PPH_TRY(pph_session_create(work->model, &options, &work->session, error));
   pph_status status =
       work->options->steps
           ? step_inputs_run(&work->stream, work->model, work->session,
@@ -266,6 +268,8 @@ static pph_status run_session(job *work, pph_error *error) {
                             work->inputs.count, work->outputs,
                             work->output_count, error);
   progress_end(&bar);
+  if (status == PPH_OK)
+    tuning_report(work->options, work->session);
   return status;
 }
 

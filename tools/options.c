@@ -207,6 +207,18 @@ static bool apply_steps(tool_options *options, const char *value) {
   return true;
 }
 
+static bool apply_tune(tool_options *options, const char *value) {
+  (void)value;
+  options->session.tune = true;
+  return true;
+}
+
+static bool apply_tune_file(tool_options *options, const char *value) {
+  options->session.tune = true;
+  options->session.tune_file = value;
+  return value[0] != 0;
+}
+
 static bool apply_seconds(tool_options *options, const char *value) {
   return parse_number(value, 0.001, 3600, &options->seconds);
 }
@@ -329,6 +341,13 @@ static const struct {
      "every height, pads front,top,left,back,bottom,right"},
     {"compare", NULL, 0, 0, NULL, apply_compare,
      "upsampling nodes beside XNNPACK's own deconvolution"},
+    {"tune", NULL, 0, PLANS, NULL, apply_tune,
+     "take for each convolution the algorithm that is measured to be fastest\n"
+     "here, not the one expected (engines auto and native; up to about a\n"
+     "second each); it is remembered. Results stay within --accuracy"},
+    {"tune-file", "FILE", 0, PLANS, NULL, apply_tune_file,
+     "--tune, and remember in this file (default polyphase/tune in\n"
+     "$XDG_CACHE_HOME or ~/.cache)"},
     {"seconds", "S", 0, 0, NULL, apply_seconds,
      "time to measure each candidate, 0.001 to 3600 (default 1)"},
     {"atol", "A", 0, 0, NULL, apply_absolute,

@@ -15,7 +15,8 @@ static const tool_command commands[] = {
      "Runs a model once. A picture (PNG or JPEG) serves a model with one\n"
      "picture input; other inputs are .npy files. Without -o or --output-dir\n"
      "a summary of the outputs is printed.",
-     SESSION_OPTIONS " input steps feed output output-dir scale mean std ", 1,
+     SESSION_OPTIONS " input steps feed output output-dir scale mean std "
+                     "tune tune-file ", 1,
      2, cmd_run},
     {"check", "MODEL_A [MODEL_B] [--input NAME=FILE.npy]...",
      "Runs two models on the same inputs (random ones where none are given)\n"
@@ -35,7 +36,8 @@ static const tool_command commands[] = {
     {"bench", "MODEL | --op DESCRIPTOR",
      "Measures the time per node of a model, or every algorithm that runs\n"
      "one operator, each verified before it is timed and all interleaved.",
-     SESSION_OPTIONS " input shape op compare seconds ", 0, 1, cmd_bench},
+     SESSION_OPTIONS " input shape op compare seconds tune tune-file ", 0, 1,
+     cmd_bench},
     {"compile", "MODEL -o MODEL.pte [--shape NAME=1x3x64x64]...",
      "Writes a program for ExecuTorch: one delegate for its XNNPACK backend,\n"
      "with transposed convolutions as phases where that is faster. MODEL is\n"

@@ -504,6 +504,32 @@ expect 2 "unknown processor level" "$polyphase" info "$model" --cpu sse
 said err "--cpu takes best|scalar|avx2|avx512|neon"
 expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \
   "$source/examples/upscale/sample.png" -o "$work/scalar.png"
+# Choosing by measurement; every later run takes what is in the file.
+sample=$source/examples/upscale/sample.png
+expect 0 "tune" "$polyphase" run "$model" "$sample" --accuracy exact \
+  --tune-file "$work/tune" --output-dir "$work/tuned"
+said err "tune: 3 convolutions measured, 3 remembered"
+expect 0 "exact without tune" "$polyphase" run "$model" "$sample" \
+  --accuracy exact --output-dir "$work/exact"
+cmp -s "$work/tuned/doubled.npy" "$work/exact/doubled.npy" ||
+  fail "tune changed exact results"
+expect 0 "bench --tune" "$polyphase" bench "$model" --shape 0=1x3x8x8 \
+  --seconds 0.01 --tune --tune-file "$work/tune8"
+said err "tune: 3 convolutions measured"
+sed 's/ = .*/ = native.gather/' "$work/tune8" >"$work/forced"
+expect 0 "what is remembered is taken" "$polyphase" bench "$model" \
+  --shape 0=1x3x8x8 --seconds 0.01 --tune-file "$work/forced" --json
+said err "tune: 0 convolutions measured, 6 remembered"
+said out '"kind": "ConvTranspose", "output_shape": [1, 3, 16, 16], "algorithm": "native.gather"'
+expect 0 "nowhere to remember" "$polyphase" run "$model" "$sample" \
+  --tune-file "$work/none/tune"
+said err "tune: $work/none/tune cannot be written: the choices are not kept"
+XDG_CACHE_HOME=$work/cache expect 0 "the usual file" "$polyphase" bench \
+  "$model" --shape 0=1x3x8x8 --seconds 0.01 --tune
+[ -s "$work/cache/polyphase/tune" ] || fail "no file in XDG_CACHE_HOME"
+expect 2 "tune of --op" "$polyphase" bench --tune \
+  --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
+said err "--op measures every algorithm anyway"
 expect 2 "short descriptor" "$polyphase" bench --op "f32 n1 g0"
 said err 'problem, column 10: the text ends, "ci" is missing'
 
