@@ -13,14 +13,16 @@
 #include "polyphase/version.h"
 #include "runtime/tune_table.h"
 
-/* Microseconds: for a node, after which no further round begins, and for a
-   plan, after which costs decide. */
+/* Microseconds. A node has rounds until ENOUGH, further ones up to ROUNDS until
+   NODE_BUDGET, and at least two unless it is very large. After PLAN_BUDGET
+   costs decide. */
+#define ENOUGH 20e3
 #define NODE_BUDGET 150e3
+#define LARGE 750e3
 #define PLAN_BUDGET 60e6
 
 enum {
   ROUNDS = 9,
-  LEAST_ROUNDS = 2,
   MACHINE = 192,
   CANDIDATES = PPH_CONV_CHOICES + 1 /* XNNPACK's */
 };
@@ -289,22 +291,27 @@ static void time_once(const bench *b, pph_backend_context *context,
   one->best = one->runs && us < one->best ? us : one->best;
 }
 
+static bool goes_on(int round, double spent) {
+  if (round < 2)
+    return round == 0 || spent < LARGE;
+  return spent < (round < ROUNDS ? NODE_BUDGET : ENOUGH);
+}
+
 /* Rounds over all, so that what disturbs one disturbs the others. What is twice
-   as slow as the fastest is out of it. */
+   as slow as the fastest is out of it; the first round, when memory and code are
+   cold, only tells what is far off. */
 static void time_all(const bench *b, pph_backend_context *context,
                      candidate *all, uint32_t count) {
   double start = pph_program_now();
-  for (int round = 0; round < ROUNDS; round++) {
-    double spent = pph_program_now() - start, least = INFINITY;
-    if (spent > (round < LEAST_ROUNDS ? 5 : 1) * NODE_BUDGET)
-      return;
+  for (int round = 0; goes_on(round, pph_program_now() - start); round++) {
+    double least = INFINITY, factor = round == 0 ? 8 : 2;
     for (uint32_t i = 0; i < count; i++) {
       if (all[i].runs)
         time_once(b, context, &all[i]);
       least = fmin(least, all[i].best);
     }
     for (uint32_t i = 0; i < count; i++)
-      all[i].runs &= all[i].best <= 2 * least;
+      all[i].runs &= all[i].best <= factor * least;
   }
 }
 
