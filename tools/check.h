@@ -9,9 +9,6 @@
 void check_compare(const tool_options *options, const pph_tensor *a,
                    const pph_tensor *b, report_check *result);
 
-/* Whether the file is a program with test cases (.bpte). */
-bool check_is_bundle(const char *path);
-
 /* Runs every test case of the first argument and compares the outputs with
    those that the file has. The cases of a method run in their order, in one
    session. */

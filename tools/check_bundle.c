@@ -7,15 +7,6 @@
 #include "check.h"
 #include "pte_file.h"
 
-bool check_is_bundle(const char *path) {
-  char head[8] = "";
-  FILE *file = fopen(path, "rb");
-  size_t read = file ? fread(head, 1, sizeof head, file) : 0;
-  if (file)
-    fclose(file);
-  return read == sizeof head && memcmp(head + 4, "BP08", 4) == 0;
-}
-
 /* A method under test. */
 typedef struct method {
   const tool_options *options;

@@ -9,6 +9,7 @@
 #include "operator_bench.h"
 #include "progress.h"
 #include "report.h"
+#include "tuning.h"
 
 /* One session's timed runs. */
 typedef struct model_run {
@@ -38,7 +39,12 @@ static pph_status start_run(const pph_model *model,
   run->outputs = calloc(run->output_count + 1, sizeof *run->outputs);
   if (!run->outputs)
     return pph_fail_memory(error);
-  PPH_TRY(pph_session_create(model, options, &run->session, error));
+  progress bar;
+  pph_session_options shown = *options;
+  shown.tune_progress = tuning_show;
+  shown.progress_context = &bar;
+  progress_begin(&bar, "planning", 0);
+  PPH_TRY(pph_session_create(model, &shown, &run->session, error));
   PPH_TRY(pph_session_run(run->session, inputs->tensors, inputs->count,
                           run->outputs, run->output_count, error));
   run->step_count = pph_session_plan(run->session).steps;
@@ -145,6 +151,7 @@ static pph_status bench_model(const tool_options *options,
     PPH_TRY(start_run(model, &before, inputs, &runs[count++], error));
   }
   PPH_TRY(start_run(model, &options->session, inputs, &runs[count++], error));
+  tuning_report(options, runs[count - 1].session);
   PPH_TRY(time_runs(runs, count, inputs, options->seconds, error));
   if (!options->json)
     report_print_shapes(model, inputs->tensors, "for");
@@ -192,6 +199,8 @@ static const char *find_conflict(const tool_options *options) {
     return "--compare is for models; --op compares anyway";
   if (!xnnpack && options->compare)
     return "--compare measures XNNPACK: --engine must be auto or xnnpack";
+  if (options->op && options->session.tune)
+    return "--tune is for models; --op measures every algorithm anyway";
   if (options->op && options->session.engine == PPH_ENGINE_REFERENCE)
     return "--op verifies by the reference: --engine must be auto, native or "
            "xnnpack";

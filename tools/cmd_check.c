@@ -8,8 +8,9 @@
 #include "base/fail.h"
 #include "graph/eval_rules.h"
 #include "check.h"
-#include "model_inputs.h"
 #include "npy.h"
+#include "pte_file.h"
+#include "run_steps.h"
 
 /* A model with its session and last outputs. */
 typedef struct side {
@@ -17,9 +18,12 @@ typedef struct side {
   pph_session *session;
   pph_tensor *outputs;
   uint32_t output_count;
+  bool owned; /* the outputs' data, by malloc */
 } side;
 
 static void clear_side(side *one) {
+  for (uint32_t i = 0; one->owned && i < one->output_count; i++)
+    free(one->outputs[i].data);
   pph_session_destroy(one->session);
   pph_model_destroy(one->model);
   free(one->outputs);
@@ -45,6 +49,7 @@ static pph_status open_side(const tool_options *options, bool is_second,
   PPH_TRY(pph_session_create(one->model, &session, &one->session, error));
   one->output_count = pph_model_output_count(one->model);
   one->outputs = calloc(one->output_count + 1, sizeof *one->outputs);
+  one->owned = options->steps && one->outputs;
   return one->outputs ? PPH_OK : pph_fail_memory(error);
 }
 
@@ -65,6 +70,10 @@ void check_compare(const tool_options *options, const pph_tensor *a,
   result->same_shape = a->type == b->type &&
                        pph_shape_equal(&a->shape, &b->shape) &&
                        pph_shape_count(&a->shape, &count);
+  result->types[0] = a->type;
+  result->types[1] = b->type;
+  result->shapes[0] = a->shape;
+  result->shapes[1] = b->shape;
   find_range(b, count, result);
   double peak = fmax(fabs(result->low), fabs(result->high));
   double fixed = options->absolute +
@@ -107,6 +116,11 @@ static pph_status load_stored(const tool_options *options,
     const char *path;
     PPH_TRY(model_output_require_known(model, options->expected.texts[i],
                                        &stored->outputs[i], &path, error));
+    for (uint32_t k = 0; k < i; k++)
+      if (stored->outputs[k] == stored->outputs[i])
+        return pph_fail(error, PPH_INVALID_ARGUMENT, options->expected.texts[i],
+                        "output \"%s\" is given twice",
+                        pph_model_output(model, stored->outputs[i]).name);
     PPH_TRY(npy_load(path, &stored->tensors[i], error));
   }
   return PPH_OK;
@@ -125,22 +139,49 @@ static bool compare_stored(const tool_options *options, const side *a,
   return same;
 }
 
+/* What goes into both sides. */
+typedef struct given_inputs {
+  model_inputs once;
+  step_inputs stream; /* instead, with --steps */
+} given_inputs;
+
+/* `fill`: random values where none are given. */
+static pph_status load_inputs(const tool_options *options,
+                              const pph_model *model, bool fill,
+                              given_inputs *inputs, pph_error *error) {
+  if (options->steps)
+    return step_inputs_load(options, model, fill, &inputs->stream, error);
+  PPH_TRY(model_inputs_load(options, model, &inputs->once, error));
+  return fill ? model_inputs_fill(options, model, &inputs->once, error)
+              : model_inputs_require(model, &inputs->once, error);
+}
+
+static pph_status run_side(const tool_options *options,
+                           const given_inputs *inputs, side *one,
+                           pph_error *error) {
+  if (options->steps)
+    return step_inputs_run(&inputs->stream, one->model, one->session,
+                           one->outputs, error);
+  return pph_session_run(one->session, inputs->once.tensors,
+                         inputs->once.count, one->outputs, one->output_count,
+                         error);
+}
+
 /* Stored outputs belong to stored inputs. */
 static pph_status run_inputs(const tool_options *options, side *a,
-                             model_inputs *inputs, pph_error *error) {
-  if (options->inputs.count < pph_model_input_count(a->model))
+                             given_inputs *inputs, pph_error *error) {
+  uint32_t count = options->inputs.count + options->feeds.count;
+  if (count < pph_model_input_count(a->model))
     return pph_fail(error, PPH_INVALID_ARGUMENT, "check",
                     "--expect takes every input by --input: the model has %u, "
                     "%u given",
-                    pph_model_input_count(a->model), options->inputs.count);
-  PPH_TRY(model_inputs_load(options, a->model, inputs, error));
-  PPH_TRY(model_inputs_fill(options, a->model, inputs, error));
-  return pph_session_run(a->session, inputs->tensors, inputs->count, a->outputs,
-                         a->output_count, error);
+                    pph_model_input_count(a->model), count);
+  PPH_TRY(load_inputs(options, a->model, false, inputs, error));
+  return run_side(options, inputs, a, error);
 }
 
 static pph_status check_stored(const tool_options *options, side *a,
-                               model_inputs *inputs, bool *same,
+                               given_inputs *inputs, bool *same,
                                pph_error *error) {
   if (options->argument_count > 1)
     return pph_fail(error, PPH_INVALID_ARGUMENT, "check",
@@ -158,20 +199,22 @@ static pph_status check_stored(const tool_options *options, side *a,
 }
 
 static pph_status compare_sides(const tool_options *options, side *a, side *b,
-                                model_inputs *inputs, bool *same,
+                                given_inputs *inputs, bool *same,
                                 pph_error *error) {
   PPH_TRY(open_side(options, false, a, error));
   PPH_TRY(open_side(options, true, b, error));
-  PPH_TRY(model_inputs_load(options, a->model, inputs, error));
-  PPH_TRY(model_inputs_fill(options, a->model, inputs, error));
+  PPH_TRY(load_inputs(options, a->model, true, inputs, error));
   if (a->output_count != b->output_count)
     return pph_fail(error, PPH_INVALID_ARGUMENT, options->arguments[1],
                     "has %u outputs, %s has %u", b->output_count,
                     options->arguments[0], a->output_count);
-  PPH_TRY(pph_session_run(a->session, inputs->tensors, inputs->count,
-                          a->outputs, a->output_count, error));
-  PPH_TRY(pph_session_run(b->session, inputs->tensors, inputs->count,
-                          b->outputs, b->output_count, error));
+  if (pph_model_input_count(a->model) != pph_model_input_count(b->model))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, options->arguments[1],
+                    "has %u inputs, %s has %u",
+                    pph_model_input_count(b->model), options->arguments[0],
+                    pph_model_input_count(a->model));
+  PPH_TRY(run_side(options, inputs, a, error));
+  PPH_TRY(run_side(options, inputs, b, error));
   *same = true;
   report_begin_check(options->json);
   for (uint32_t i = 0; i < a->output_count; i++)
@@ -192,16 +235,18 @@ static int check_own_cases(const tool_options *options) {
 int cmd_check(const tool_options *options) {
   pph_error error = {0};
   side a = {0}, b = {0};
-  model_inputs inputs = {0};
+  given_inputs inputs = {0};
   bool same = false;
-  if (options->argument_count == 1 && !options->expected.count &&
-      check_is_bundle(options->arguments[0]))
+  bool asks = options->inputs.count || options->shapes.count || options->steps;
+  if (options->argument_count == 1 && !options->expected.count && !asks &&
+      pte_file_is_bundle(options->arguments[0]))
     return check_own_cases(options);
   pph_status status =
       options->expected.count
           ? check_stored(options, &a, &inputs, &same, &error)
           : compare_sides(options, &a, &b, &inputs, &same, &error);
-  model_inputs_clear(&inputs);
+  model_inputs_clear(&inputs.once);
+  step_inputs_clear(&inputs.stream);
   clear_side(&a);
   clear_side(&b);
   if (status != PPH_OK)

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "model_inputs.h"
 #include "output_file.h"
+#include "pte_file.h"
 #include "runtime/compile.h"
 
 /* What --shape says, else what the model declares, which must be known. */
@@ -48,9 +49,26 @@ static pph_status compile(const tool_options *options, const pph_model *model,
   const output_content contents[] = {
       {options->output, files->program, files->program_bytes},
       {options->external_constants, files->constants, files->constant_bytes}};
-  return status == PPH_OK
-             ? output_files_write(contents, files->constants ? 2 : 1, error)
-             : status;
+  PPH_TRY(status);
+  return output_files_write(contents, files->constants ? 2 : 1, error);
+}
+
+static void print_written(const tool_options *options,
+                          const pph_pte_files *files) {
+  printf("%s: %u node%s in %u delegate%s, %zu bytes\n", options->output,
+         files->nodes, files->nodes == 1 ? "" : "s", files->delegates,
+         files->delegates == 1 ? "" : "s", files->program_bytes);
+  if (files->constants)
+    printf("%s: constants, %zu bytes\n", options->external_constants,
+           files->constant_bytes);
+}
+
+static pph_status check_place(const tool_options *options, const char *path,
+                              pph_error *error) {
+  PPH_TRY(output_file_spare(path, options->arguments[0], error));
+  for (uint32_t i = 0; i < options->constants.count; i++)
+    PPH_TRY(output_file_spare(path, options->constants.texts[i], error));
+  return PPH_OK;
 }
 
 /* Two names that are written one after the other must be two files: the same
@@ -64,7 +82,9 @@ static pph_status check_outputs(const tool_options *options,
       output_file_same(options->output, options->external_constants))
     return pph_fail(error, PPH_INVALID_ARGUMENT, options->output,
                     "-o and --external-constants must be two files");
-  return PPH_OK;
+  PPH_TRY(check_place(options, options->output, error));
+  PPH_TRY(check_place(options, options->external_constants, error));
+  return pte_file_check_name(options->output, false, error);
 }
 
 int cmd_compile(const tool_options *options) {
@@ -76,8 +96,14 @@ int cmd_compile(const tool_options *options) {
     return tool_fail(&error);
   if (tool_load_model(options, options->arguments[0], &model, &error) != PPH_OK)
     return tool_fail(&error);
+  if (pte_file_is_bundle(options->arguments[0]))
+    fprintf(stderr,
+            "%s: its test cases are left out: a compiled program has none\n",
+            options->arguments[0]);
   pph_heap_init(&heap, NULL, options->limits.heap_bytes);
   pph_status status = compile(options, model, &heap, &files, &error);
+  if (status == PPH_OK)
+    print_written(options, &files);
   pph_pte_files_clear(&files, &heap);
   pph_model_destroy(model);
   return status == PPH_OK ? EXIT_DONE : tool_fail(&error);

@@ -1,5 +1,6 @@
 /* polyphase info */
 #include "model_inputs.h"
+#include "pte_file.h"
 #include "pte_info.h"
 #include "report.h"
 
@@ -21,7 +22,7 @@ static pph_status plan_and_print(const tool_options *options,
 
 int cmd_info(const tool_options *options) {
   pph_error error = {0};
-  if (pte_info_is_container(options->arguments[0]))
+  if (pte_file_is_container(options->arguments[0]) && !options->plans)
     return pte_info_print(options, &error) == PPH_OK ? EXIT_DONE
                                                      : tool_fail(&error);
   pph_model *model;

@@ -1,5 +1,6 @@
 /* polyphase optimize: a faster program from an ExecuTorch program. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -8,9 +9,15 @@
 #include "pte/container_write.h"
 #include "pte_file.h"
 
-static void print_line(void *context, const char *line) {
-  (void)context;
-  puts(line);
+/* What was changed, told when it is written. */
+typedef struct told {
+  char *text;
+  size_t length;
+  FILE *file; /* writes into the text */
+} told;
+
+static void keep_line(void *context, const char *line) {
+  fprintf(((told *)context)->file, "%s\n", line);
 }
 
 /* Every .ptd that changes needs a name to be written under. */
@@ -25,10 +32,20 @@ static pph_status check_names(const tool_options *options, const pph_pte *pte,
   return PPH_OK;
 }
 
-/* No file that is written may be another one of them. */
-static pph_status check_places(const tool_options *options, pph_error *error) {
+/* No file that is written may be another one of them, or one that is read
+   unless it takes its own place. */
+static pph_status check_places(const tool_options *options,
+                               const pph_pte *pte, pph_error *error) {
   const option_pairs *out = &options->constants_out;
+  const option_pairs *in = &options->constants;
+  PPH_TRY(pte_file_check_name(options->output, pte->bundle != NULL, error));
+  for (uint32_t i = 0; i < in->count; i++)
+    PPH_TRY(output_file_spare(options->output, in->texts[i], error));
   for (uint32_t i = 0; i < out->count; i++) {
+    PPH_TRY(output_file_spare(out->texts[i], options->arguments[0], error));
+    for (uint32_t k = 0; k < in->count; k++)
+      PPH_TRY(output_file_spare(out->texts[i], k == i ? NULL : in->texts[k],
+                                error));
     bool same = output_file_same(options->output, out->texts[i]);
     for (uint32_t k = 0; k < i; k++)
       same |= output_file_same(out->texts[k], out->texts[i]);
@@ -76,22 +93,49 @@ static pph_status write_all(const tool_options *options, pph_pte *pte,
 }
 
 static pph_status optimize(const tool_options *options, pph_pte *pte,
-                           pph_error *error) {
+                           told *lines, pph_error *error) {
   const pph_optimize_options how = {
       .always = options->session.lowering == PPH_LOWERING_ALWAYS,
       .never = options->session.lowering == PPH_LOWERING_NEVER,
-      .report = print_line};
+      .report = keep_line,
+      .context = lines};
   pph_optimize_result result;
-  PPH_TRY(check_places(options, error));
+  PPH_TRY(check_places(options, pte, error));
   PPH_TRY(pph_error_in_file(error, options->arguments[0],
                             pph_pte_optimize(pte, &how, &result, error)));
   PPH_TRY(check_names(options, pte, &result, error));
+  if (fflush(lines->file) != 0)
+    return pph_fail_memory(error);
   PPH_TRY(write_all(options, pte, error));
+  fputs(lines->text, stdout);
   if (result.changes)
     printf("%u change%s\n", result.changes, result.changes == 1 ? "" : "s");
   else
     printf("nothing to change: the program is written as it was\n");
   return PPH_OK;
+}
+
+static pph_status optimize_file(const tool_options *options, pph_pte *pte,
+                                pph_error *error) {
+  told lines = {NULL};
+  lines.file = open_memstream(&lines.text, &lines.length);
+  if (!lines.file)
+    return pph_fail_memory(error);
+  pph_status status = optimize(options, pte, &lines, error);
+  fclose(lines.file);
+  free(lines.text);
+  return status;
+}
+
+/* A model of another format has no magic: it is what is no container. */
+static pph_status open_program(const tool_options *options, pte_file *file,
+                               pph_error *error) {
+  pph_status status = pte_file_open(options, file, error);
+  if (status == PPH_BAD_MODEL && !pte_file_is_container(options->arguments[0]))
+    return pph_fail(error, PPH_BAD_MODEL, options->arguments[0],
+                    "is no ExecuTorch program; \"polyphase compile\" makes "
+                    "a fast one of an ONNX model");
+  return status;
 }
 
 int cmd_optimize(const tool_options *options) {
@@ -102,9 +146,9 @@ int cmd_optimize(const tool_options *options) {
              "-o FILE.pte says where to write");
     return tool_fail(&error);
   }
-  pph_status status = pte_file_open(options, &file, &error);
+  pph_status status = open_program(options, &file, &error);
   if (status == PPH_OK)
-    status = optimize(options, file.pte, &error);
+    status = optimize_file(options, file.pte, &error);
   pte_file_close(&file);
   return status == PPH_OK ? EXIT_DONE : tool_fail(&error);
 }

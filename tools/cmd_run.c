@@ -1,14 +1,12 @@
 /* polyphase run */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "graph/eval_rules.h"
 #include "json.h"
 #include "npy.h"
 #include "output_file.h"
@@ -16,6 +14,7 @@
 #include "progress.h"
 #include "run_steps.h"
 #include "table.h"
+#include "tuning.h"
 #include "wav.h"
 
 typedef struct job {
@@ -59,17 +58,12 @@ static pph_status load_picture(job *work, pph_error *error) {
   return status;
 }
 
-static bool ends_in(const char *path, const char *ending) {
-  size_t length = strlen(path), tail = strlen(ending);
-  return length > tail && strcasecmp(path + length - tail, ending) == 0;
-}
-
 /* Before the run, so that a long one is not lost. */
 static pph_status check_output_name(const tool_options *options,
                                     pph_error *error) {
   static const char *const endings[] = {".png", ".npy", ".wav"};
   for (int i = 0; options->output && i < 3; i++)
-    if (ends_in(options->output, endings[i]))
+    if (output_file_ends_in(options->output, endings[i]))
       return output_file_check(options->output, error);
   if (!options->output)
     return PPH_OK;
@@ -97,9 +91,9 @@ static pph_status save_sound(const char *path, const pph_tensor *tensor,
 static pph_status save_output(const job *work, pph_error *error) {
   const char *path = work->options->output;
   const pph_tensor *tensor = &work->outputs[0];
-  if (ends_in(path, ".npy"))
+  if (output_file_ends_in(path, ".npy"))
     return npy_save(path, tensor, error);
-  if (ends_in(path, ".wav"))
+  if (output_file_ends_in(path, ".wav"))
     return save_sound(path, tensor, work->options->steps, error);
   picture image;
   PPH_TRY(picture_from_tensor(&work->options->range, tensor, &image, error));
@@ -143,9 +137,6 @@ static void report_written(const job *work, uint32_t index, const char *path) {
 
 static pph_status save_all(const job *work, pph_error *error) {
   const char *folder = work->options->output_dir;
-  if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-    return pph_fail(error, PPH_IO_FAILED, folder, "cannot be made: %s",
-                    strerror(errno));
   for (uint32_t i = 0; i < work->output_count; i++) {
     char path[4096], name[200];
     file_name(work, i, name, sizeof name);
@@ -161,19 +152,17 @@ static pph_status save_all(const job *work, pph_error *error) {
   return PPH_OK;
 }
 
-/* Smallest, largest and mean value of an f32 output. */
+/* Smallest, largest and mean value of an output. */
 static void summarise(const pph_tensor *tensor, double *low, double *high,
                       double *mean) {
   size_t count = 0;
   *low = *high = *mean = fabs((double)NAN); /* prints as nan, not -nan */
-  if (tensor->type != PPH_F32 || !pph_shape_count(&tensor->shape, &count) ||
-      !count)
+  if (!pph_shape_count(&tensor->shape, &count) || !count)
     return;
-  const float *data = tensor->data;
   double sum = 0;
-  *low = *high = (double)data[0];
+  *low = *high = pph_number_real(tensor, 0);
   for (size_t i = 0; i < count; i++) {
-    double value = (double)data[i];
+    double value = pph_number_real(tensor, (int64_t)i);
     *low = value < *low ? value : *low;
     *high = value > *high ? value : *high;
     sum += value;
@@ -234,7 +223,8 @@ static pph_status load_inputs(job *work, pph_error *error) {
     return pph_fail(error, PPH_INVALID_ARGUMENT, options->arguments[1],
                     "a picture has no steps");
   if (options->steps)
-    return step_inputs_load(options, work->model, &work->stream, error);
+    return step_inputs_load(options, work->model, false, &work->stream,
+                            error);
   PPH_TRY(model_inputs_load(options, work->model, &work->inputs, error));
   if (has_picture)
     PPH_TRY(load_picture(work, error));
@@ -247,6 +237,8 @@ static pph_status load_job(job *work, pph_error *error) {
   PPH_TRY(
       tool_load_model(options, options->arguments[0], &work->model, error));
   PPH_TRY(load_inputs(work, error));
+  if (options->output_dir)
+    PPH_TRY(output_folder_make(options->output_dir, error));
   uint32_t count = pph_model_output_count(work->model);
   work->outputs = calloc((size_t)count + 1, sizeof *work->outputs);
   if (!work->outputs)
@@ -265,8 +257,9 @@ static pph_status run_session(job *work, pph_error *error) {
   pph_session_options options = work->options->session;
   options.progress = show_progress;
   options.progress_context = &bar;
-  PPH_TRY(pph_session_create(work->model, &options, &work->session, error));
+  options.tune_progress = tuning_show;
   progress_begin(&bar, "running", 0);
+  PPH_TRY(pph_session_create(work->model, &options, &work->session, error));
   pph_status status =
       work->options->steps
           ? step_inputs_run(&work->stream, work->model, work->session,
@@ -275,6 +268,8 @@ static pph_status run_session(job *work, pph_error *error) {
                             work->inputs.count, work->outputs,
                             work->output_count, error);
   progress_end(&bar);
+  if (status == PPH_OK)
+    tuning_report(work->options, work->session);
   return status;
 }
 

@@ -11,23 +11,33 @@
 
 typedef pph_value_info describe(const pph_model *model, uint32_t index);
 
+/* The value that `length` characters name, or whose position they are;
+   UINT32_MAX: none. */
+static uint32_t find_name(const pph_model *model, describe *info,
+                          uint32_t count, const char *text, size_t length) {
+  for (uint32_t i = 0; i < count; i++) {
+    const char *name = info(model, i).name;
+    if (strlen(name) == length && memcmp(name, text, length) == 0)
+      return i;
+  }
+  char *end;
+  unsigned long position = strtoul(text, &end, 10);
+  return end != text && end == text + length && position < count
+             ? (uint32_t)position
+             : UINT32_MAX;
+}
+
 /* Among `count` values. */
 static uint32_t find(const pph_model *model, describe *info, uint32_t count,
                      const char *text, const char **value) {
-  /* The last '=' that leaves a known name: names may contain one. */
+  /* The first '=' that leaves a known name: names may contain one. */
   for (const char *equal = strchr(text, '='); equal;
        equal = strchr(equal + 1, '=')) {
-    size_t length = (size_t)(equal - text);
+    uint32_t found =
+        find_name(model, info, count, text, (size_t)(equal - text));
     *value = equal + 1;
-    for (uint32_t i = 0; i < count; i++) {
-      const char *name = info(model, i).name;
-      if (strlen(name) == length && memcmp(name, text, length) == 0)
-        return i;
-    }
-    char *end;
-    unsigned long position = strtoul(text, &end, 10);
-    if (end == equal && end != text && position < count)
-      return (uint32_t)position;
+    if (found != UINT32_MAX)
+      return found;
   }
   return UINT32_MAX;
 }
@@ -54,35 +64,58 @@ static pph_status unknown(const pph_model *model, describe *info,
                   "the model has no such %s; it has %s", what, names);
 }
 
+static pph_status require(const pph_model *model, describe *info,
+                          uint32_t count, const char *what, const char *text,
+                          uint32_t *index, const char **value,
+                          pph_error *error) {
+  *index = find(model, info, count, text, value);
+  if (*index == UINT32_MAX)
+    return unknown(model, info, count, text, what, error);
+  if (!**value)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                    "nothing follows the '='");
+  return PPH_OK;
+}
+
 pph_status model_inputs_require_known(const pph_model *model, const char *text,
                                       uint32_t *index, const char **value,
                                       pph_error *error) {
-  *index = model_inputs_find(model, text, value);
-  return *index == UINT32_MAX
-             ? unknown(model, pph_model_input, pph_model_input_count(model),
-                       text, "input", error)
-             : PPH_OK;
+  return require(model, pph_model_input, pph_model_input_count(model), "input",
+                 text, index, value, error);
 }
 
 pph_status model_output_require_known(const pph_model *model, const char *text,
                                       uint32_t *index, const char **value,
                                       pph_error *error) {
-  uint32_t count = pph_model_output_count(model);
-  *index = find(model, pph_model_output, count, text, value);
-  return *index == UINT32_MAX ? unknown(model, pph_model_output, count, text,
-                                        "output", error)
-                              : PPH_OK;
+  return require(model, pph_model_output, pph_model_output_count(model),
+                 "output", text, index, value, error);
+}
+
+pph_status model_feed_require_known(const pph_model *model, const char *text,
+                                    uint32_t *output, uint32_t *input,
+                                    pph_error *error) {
+  uint32_t count = pph_model_input_count(model);
+  const char *name;
+  PPH_TRY(model_output_require_known(model, text, output, &name, error));
+  *input = find_name(model, pph_model_input, count, name, strlen(name));
+  return *input == UINT32_MAX
+             ? unknown(model, pph_model_input, count, text, "input", error)
+             : PPH_OK;
+}
+
+pph_status model_inputs_init(const pph_model *model, model_inputs *inputs,
+                             pph_error *error) {
+  uint32_t count = pph_model_input_count(model);
+  *inputs = (model_inputs){.count = count};
+  inputs->tensors = calloc((size_t)count + 1, sizeof *inputs->tensors);
+  inputs->given = calloc((size_t)count + 1, sizeof *inputs->given);
+  return inputs->tensors && inputs->given ? PPH_OK : pph_fail_memory(error);
 }
 
 pph_status model_inputs_load(const tool_options *options,
                              const pph_model *model, model_inputs *inputs,
                              pph_error *error) {
-  uint32_t count = pph_model_input_count(model);
-  *inputs = (model_inputs){.count = count};
-  inputs->tensors = calloc(count + 1, sizeof *inputs->tensors);
-  inputs->given = calloc(count + 1, sizeof *inputs->given);
-  if (!inputs->tensors || !inputs->given)
-    return pph_fail_memory(error);
+  PPH_TRY(model_inputs_init(model, inputs, error));
   for (uint32_t i = 0; i < options->inputs.count; i++) {
     const char *path;
     uint32_t index;
@@ -118,7 +151,7 @@ static pph_status parse_shape(const char *text, const char *value,
                   PPH_MAX_RANK);
 }
 
-static pph_status fill_input(const tool_options *options,
+pph_status model_inputs_make(const tool_options *options,
                              const pph_model *model, uint32_t index,
                              pph_tensor *tensor, pph_error *error) {
   pph_value_info info = pph_model_input(model, index);
@@ -134,16 +167,21 @@ static pph_status fill_input(const tool_options *options,
     if (model_inputs_find(model, text, &value) == index)
       PPH_TRY(parse_shape(text, value, &shape, error));
   }
-  size_t bytes, count;
+  size_t bytes;
   if (!pph_shape_bytes(&shape, info.type, &bytes) ||
-      !pph_shape_count(&shape, &count) ||
       bytes > options->limits.tensor_bytes)
     return pph_fail(error, PPH_LIMIT_EXCEEDED, info.name,
                     "the input is too large");
   *tensor = (pph_tensor){info.type, shape, calloc(bytes + 1, 1)};
-  if (!tensor->data)
-    return pph_fail_memory(error);
-  if (info.type == PPH_F32)
+  return tensor->data ? PPH_OK : pph_fail_memory(error);
+}
+
+static pph_status fill_input(const tool_options *options,
+                             const pph_model *model, uint32_t index,
+                             pph_tensor *tensor, pph_error *error) {
+  size_t count;
+  PPH_TRY(model_inputs_make(options, model, index, tensor, error));
+  if (tensor->type == PPH_F32 && pph_shape_count(&tensor->shape, &count))
     random_fill(tensor->data, count, 0, 12345);
   return PPH_OK;
 }
@@ -154,8 +192,13 @@ pph_status model_inputs_fill(const tool_options *options,
   for (uint32_t i = 0; i < options->shapes.count; i++) {
     const char *value;
     uint32_t index;
-    PPH_TRY(model_inputs_require_known(model, options->shapes.texts[i], &index,
-                                       &value, error));
+    const char *text = options->shapes.texts[i];
+    PPH_TRY(model_inputs_require_known(model, text, &index, &value, error));
+    for (uint32_t k = 0; k < i; k++)
+      if (model_inputs_find(model, options->shapes.texts[k], &value) == index)
+        return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                        "the shape of input \"%s\" is given twice",
+                        pph_model_input(model, index).name);
   }
   for (uint32_t i = 0; i < inputs->count; i++)
     if (!inputs->given[i])

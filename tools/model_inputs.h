@@ -10,6 +10,17 @@ typedef struct model_inputs {
   uint32_t count;
 } model_inputs;
 
+/* No input has data yet. Clear also after failure. */
+PPH_NODISCARD pph_status model_inputs_init(const pph_model *model,
+                                           model_inputs *inputs,
+                                           pph_error *error);
+
+/* Zeros in the shape that fill would give; data by malloc. */
+PPH_NODISCARD pph_status model_inputs_make(const tool_options *options,
+                                           const pph_model *model,
+                                           uint32_t index, pph_tensor *tensor,
+                                           pph_error *error);
+
 /* Reads every --input file. Names are the model's or positions. Inputs that no
    file gives stay without data (data NULL, given false). */
 PPH_NODISCARD pph_status model_inputs_load(const tool_options *options,
@@ -49,5 +60,12 @@ PPH_NODISCARD pph_status model_output_require_known(const pph_model *model,
                                                     uint32_t *index,
                                                     const char **value,
                                                     pph_error *error);
+
+/* "OUTPUT=INPUT", each a name or a position. */
+PPH_NODISCARD pph_status model_feed_require_known(const pph_model *model,
+                                                  const char *text,
+                                                  uint32_t *output,
+                                                  uint32_t *input,
+                                                  pph_error *error);
 
 #endif

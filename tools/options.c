@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "pte_file.h"
 
 typedef bool (*apply_fn)(tool_options *options, const char *value);
 
@@ -31,6 +32,12 @@ static int find_name(const char *value, const char *const *names) {
 static bool apply_help(tool_options *options, const char *value) {
   (void)value;
   options->help = true;
+  return true;
+}
+
+static bool apply_version(tool_options *options, const char *value) {
+  (void)value;
+  options->version = true;
   return true;
 }
 
@@ -87,15 +94,23 @@ static bool apply_dump(tool_options *options, const char *value) {
   return true;
 }
 
-static bool add_pair(option_pairs *pairs, const char *value) {
-  if (pairs->count == MAX_PAIRS || !strchr(value, '='))
+static bool add_text(option_pairs *texts, const char *text) {
+  if (texts->count == MAX_PAIRS || !text[0])
     return false;
-  pairs->texts[pairs->count++] = value;
+  texts->texts[texts->count++] = text;
   return true;
+}
+
+static bool add_pair(option_pairs *pairs, const char *value) {
+  return strchr(value, '=') && add_text(pairs, value);
 }
 
 static bool apply_input(tool_options *options, const char *value) {
   return add_pair(&options->inputs, value);
+}
+
+static bool apply_feed(tool_options *options, const char *value) {
+  return add_pair(&options->feeds, value);
 }
 
 static bool apply_expect(tool_options *options, const char *value) {
@@ -111,19 +126,12 @@ static bool apply_output(tool_options *options, const char *value) {
   return value[0] != 0;
 }
 
-static bool add_path(option_pairs *paths, const char *path) {
-  if (paths->count == MAX_PAIRS)
-    return false;
-  paths->texts[paths->count++] = path;
-  return true;
-}
-
 static bool apply_constants(tool_options *options, const char *path) {
-  return add_path(&options->constants, path);
+  return add_text(&options->constants, path);
 }
 
 static bool apply_constants_out(tool_options *options, const char *path) {
-  return add_path(&options->constants_out, path);
+  return add_text(&options->constants_out, path);
 }
 
 static bool apply_method(tool_options *options, const char *name) {
@@ -199,6 +207,18 @@ static bool apply_steps(tool_options *options, const char *value) {
   return true;
 }
 
+static bool apply_tune(tool_options *options, const char *value) {
+  (void)value;
+  options->session.tune = true;
+  return true;
+}
+
+static bool apply_tune_file(tool_options *options, const char *value) {
+  options->session.tune = true;
+  options->session.tune_file = value;
+  return value[0] != 0;
+}
+
 static bool apply_seconds(tool_options *options, const char *value) {
   return parse_number(value, 0.001, 3600, &options->seconds);
 }
@@ -223,91 +243,146 @@ static bool apply_max_memory(tool_options *options, const char *value) {
   return true;
 }
 
+/* What an option does to the rest of the command line. */
+enum {
+  MANY = 1, /* may be given several times */
+  PLANS = 2 /* speaks of the plan that a session makes */
+};
+
+/* An option that means something else in another command has a row for each:
+   `commands` lists the row's, each between spaces; NULL: all that accept the
+   name. */
 static const struct {
   const char *name, *argument;
   char letter; /* short form, or 0 */
+  unsigned flags;
+  const char *commands;
   apply_fn apply;
   const char *help;
 } rows[] = {
-    {"help", NULL, 'h', apply_help, "this text"},
-    {"json", NULL, 0, apply_json, "one JSON object instead of a table"},
-    {"threads", "N", 't', apply_threads,
+    {"help", NULL, 'h', 0, NULL, apply_help, "this text"},
+    {"version", NULL, 'v', 0, NULL, apply_version, "the version"},
+    {"json", NULL, 0, 0, NULL, apply_json,
+     "one JSON object instead of a table"},
+    {"threads", "N", 't', PLANS, NULL, apply_threads,
      "threads, 1 to 256, at most one per processor; 0: one each (default 1)"},
-    {"engine", "auto|native|xnnpack|reference", 0, apply_engine,
+    {"engine", "auto|native|xnnpack|reference", 0, PLANS, NULL, apply_engine,
      "what computes: native is our own kernels; auto (the default) takes for\n"
      "each node these or XNNPACK, as is expected to be faster; reference is\n"
      "plain loops with sums in double: slow, the judge of the others, and\n"
      "what runs a node that an engine has no kernel for"},
-    {"accuracy", "exact|high|normal", 0, apply_accuracy,
+    {"accuracy", "exact|high|normal", 0, PLANS, NULL, apply_accuracy,
      "how accurate results must be: exact is direct algorithms only, with\n"
      "one order of summation; high allows E up to 4, as direct sums have;\n"
      "normal, the default, up to 24 (E: error / (2^-23 * sum |x||w|), the\n"
      "largest such sum within 8 input positions where tiles are filtered)"},
-    {"cpu", "best|scalar|avx2|avx512|neon", 0, apply_cpu,
+    {"cpu", "best|scalar|avx2|avx512|neon", 0, PLANS, NULL, apply_cpu,
      "turns our own kernels down to those instructions, or to the best below\n"
      "them that the processor has (default best); XNNPACK chooses its own"},
-    {"polyphase", "auto|always|never", 0, apply_polyphase,
+    {"polyphase", "auto|always|never", 0, 0, " optimize ", apply_polyphase,
+     "when transposed convolutions become phases (default auto: where faster)"},
+    {"polyphase", "auto|always|never", 0, PLANS, NULL, apply_polyphase,
      "when upsampling nodes become phases (default auto: where faster)"},
-    {"no-optimize", NULL, 0, apply_no_optimize,
-     "run the graph as it is in the file"},
-    {"dump", "PASS|all", 0, apply_dump,
+    {"no-optimize", NULL, 0, PLANS, NULL, apply_no_optimize,
+     "take the graph as it is in the file"},
+    {"dump", "PASS|all", 0, PLANS, NULL, apply_dump,
      "print the graph's text form to stderr after a pass\n"
      "(docs/passes.md has their names)"},
-    {"input", "NAME=FILE.npy", 'i', apply_input,
+    {"input", "NAME=FILE.npy", 'i', MANY | PLANS, " info ", apply_input,
+     "an input's shape and what depends on its values, by name or position\n"
+     "(0=x.npy); once per input"},
+    {"input", "NAME=FILE.npy", 'i', MANY | PLANS, NULL, apply_input,
      "an input, by name or position (0=x.npy); once per input"},
-    {"steps", NULL, 0, apply_steps,
+    {"steps", NULL, 0, 0, NULL, apply_steps,
      "run once per step, the model keeping its state: an input given several\n"
      "times has a file per step, and one whose file has a dimension more than\n"
-     "the model says has its steps in the first; what has one step serves\n"
-     "all. Outputs get the steps as first dimension, a .wav joins them"},
-    {"shape", "NAME=1x3x64x64", 0, apply_shape,
+     "the model says has its steps in the first; what has one step is the\n"
+     "same in all, a state too: see --feed. Outputs get the steps as first\n"
+     "dimension, a .wav joins them"},
+    {"feed", "OUTPUT=INPUT", 0, MANY, NULL, apply_feed,
+     "with --steps: an output is this input at the next step (a state such as\n"
+     "hn and h0 of a GRU), both by name or position; once per input. At the\n"
+     "first step the input is what --input says, else zeros"},
+    {"shape", "NAME=1x3x64x64", 0, MANY, " compile ", apply_shape,
+     "an input's shape, where the file leaves it open; once per input"},
+    {"shape", "NAME=1x3x64x64", 0, MANY | PLANS, NULL, apply_shape,
      "an input's shape where no file is given (unknown\n"
-     "sizes: 1 for the first, the batch, else 64)"},
-    {"output", "FILE", 'o', apply_output,
+     "sizes: 1 for the first, the batch, else 64); once per input"},
+    {"output", "FILE", 'o', 0, " run ", apply_output,
      "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
-    {"constants", "FILE.ptd", 0, apply_constants,
+    {"output", "FILE.pte", 'o', 0, " compile ", apply_output,
+     "where to write the program"},
+    {"output", "FILE.pte", 'o', 0, " optimize ", apply_output,
+     "where to write the new program (of a bundle: FILE.bpte)"},
+    {"constants", "FILE.ptd", 0, MANY, NULL, apply_constants,
      "constants that a .pte keeps in another file; may be repeated"},
-    {"constants-out", "FILE.ptd", 0, apply_constants_out,
+    {"constants-out", "FILE.ptd", 0, MANY, NULL, apply_constants_out,
      "where to write what --constants gave, which changes too; once for each"},
-    {"method", "NAME", 0, apply_method,
+    {"method", "NAME", 0, 0, " info ", apply_method,
+     "tell of this method of a .pte alone (default: of all)"},
+    {"method", "NAME", 0, 0, NULL, apply_method,
      "which method of a .pte (default: forward, or the only one)"},
-    {"external-constants", "FILE.ptd", 0, apply_external,
+    {"external-constants", "FILE.ptd", 0, 0, NULL, apply_external,
      "where to write filters and biases, instead of into the program"},
-    {"output-dir", "DIR", 0, apply_output_dir,
-     "a folder, made if need be, that gets OUTPUTNAME.npy of every output"},
-    {"scale", "S", 0, apply_scale,
+    {"output-dir", "DIR", 0, 0, NULL, apply_output_dir,
+     "a folder, made if need be with those above it, that gets\n"
+     "OUTPUTNAME.npy of every output"},
+    {"scale", "S", 0, 0, NULL, apply_scale,
      "pictures: value = (pixel * S - mean) / std, and the other way round\n"
      "for -o FILE.png (default 1/255)"},
-    {"mean", "M[,M,M]", 0, apply_mean, "see --scale (default 0)"},
-    {"std", "D[,D,D]", 0, apply_std, "see --scale (default 1)"},
-    {"op", "DESCRIPTOR", 0, apply_op,
+    {"mean", "M[,M,M]", 0, 0, NULL, apply_mean, "see --scale (default 0)"},
+    {"std", "D[,D,D]", 0, 0, NULL, apply_std, "see --scale (default 1)"},
+    {"op", "DESCRIPTOR", 0, 0, NULL, apply_op,
      "one operator, \"f32 n1 g1 ci64 co32 i64x64 k4x4 s2x2 d1x1 p1,1,1,1\":\n"
      "  [conv ]f32 nN gN ciN coN iHxW kHxW sHxW dHxW pT,L,B,R[ opHxW]\n"
      "transposed, or ordinary with conv; batch, groups, channels in and out,\n"
      "input, kernel, stride, dilation, pads top,left,bottom,right, output\n"
      "padding (not with conv; default 0). 1-D: height 1; 3-D: a depth before\n"
      "every height, pads front,top,left,back,bottom,right"},
-    {"compare", NULL, 0, apply_compare,
+    {"compare", NULL, 0, 0, NULL, apply_compare,
      "upsampling nodes beside XNNPACK's own deconvolution"},
-    {"seconds", "S", 0, apply_seconds,
+    {"tune", NULL, 0, PLANS, NULL, apply_tune,
+     "take for each convolution the algorithm that is measured to be fastest\n"
+     "here, not the one expected (engines auto and native; up to about a\n"
+     "second each); it is remembered. Results stay within --accuracy"},
+    {"tune-file", "FILE", 0, PLANS, NULL, apply_tune_file,
+     "--tune, and remember in this file (default polyphase/tune in\n"
+     "$XDG_CACHE_HOME or ~/.cache)"},
+    {"seconds", "S", 0, 0, NULL, apply_seconds,
      "time to measure each candidate, 0.001 to 3600 (default 1)"},
-    {"atol", "A", 0, apply_absolute,
+    {"atol", "A", 0, 0, NULL, apply_absolute,
      "absolute tolerance, at least 0 (default 1e-4)"},
-    {"rtol", "R", 0, apply_relative,
+    {"rtol", "R", 0, 0, NULL, apply_relative,
      "relative tolerance, at least 0 (default 1e-4)"},
-    {"ptol", "P", 0, apply_of_peak,
+    {"ptol", "P", 0, 0, NULL, apply_of_peak,
      "tolerance as a part of the output's largest magnitude (default 0)"},
-    {"expect", "NAME=FILE.npy", 0, apply_expect,
+    {"expect", "NAME=FILE.npy", 0, MANY, NULL, apply_expect,
      "an output of MODEL_A as stored, by name or position; once per output"},
-    {"max-memory", "MIB", 0, apply_max_memory,
+    {"max-memory", "MIB", 0, 0, NULL, apply_max_memory,
      "refuse to take more memory than this, at least 1 (default 16384)"},
 };
 enum { ROWS = sizeof rows / sizeof *rows, FIRST_VALUE = 256 };
 
-static bool accepts(const tool_command *command, const char *name) {
+static bool has_word(const char *words, const char *name) {
   char word[32];
   snprintf(word, sizeof word, " %s ", name);
-  return strcmp(name, "help") == 0 || strstr(command->accepts, word);
+  return strstr(words, word) != NULL;
+}
+
+/* Whether the row is the command's: it accepts the name, and no row before
+   speaks of that name for it. */
+static bool accepts(const tool_command *command, int row) {
+  const char *name = rows[row].name;
+  if (strcmp(name, "help") == 0 || strcmp(name, "version") == 0)
+    return true;
+  if (!has_word(command->accepts, name) ||
+      (rows[row].commands && !has_word(rows[row].commands, command->name)))
+    return false;
+  for (int i = 0; i < row; i++)
+    if (strcmp(rows[i].name, name) == 0 &&
+        has_word(rows[i].commands, command->name))
+      return false;
+  return true;
 }
 
 static void set_defaults(tool_options *options) {
@@ -336,7 +411,7 @@ static int build_long_options(const tool_command *command,
   int count = 0;
   *shorts++ = ':';
   for (int i = 0; i < ROWS; i++) {
-    if (!accepts(command, rows[i].name))
+    if (!accepts(command, i))
       continue;
     longs[count++] = (struct option){
         rows[i].name, rows[i].argument ? required_argument : no_argument, NULL,
@@ -352,19 +427,38 @@ static int build_long_options(const tool_command *command,
   return count;
 }
 
-static int find_row(int value) {
+static int find_row(const tool_command *command, int value) {
   if (value >= FIRST_VALUE)
     return value - FIRST_VALUE;
   for (int i = 0; i < ROWS; i++)
-    if (rows[i].letter == value)
+    if (rows[i].letter == value && accepts(command, i))
       return i;
   return -1;
+}
+
+/* Of two values for what takes one, either could be meant. */
+static bool apply_row(const tool_command *command, int row, const char *value,
+                      bool *seen, tool_options *options) {
+  char text[400];
+  if (*seen && rows[row].argument && !(rows[row].flags & MANY)) {
+    snprintf(text, sizeof text, "--%s is given twice, the second time as",
+             rows[row].name);
+    return usage_error(command, text, value);
+  }
+  *seen = true;
+  options->plans |= (rows[row].flags & PLANS) != 0;
+  if (rows[row].apply(options, value))
+    return true;
+  snprintf(text, sizeof text, "--%s takes %s: %s.\nFound", rows[row].name,
+           rows[row].argument, rows[row].help);
+  return usage_error(command, text, value);
 }
 
 bool tool_options_parse(const tool_command *command, int argc, char **argv,
                         tool_options *options) {
   struct option longs[ROWS + 1];
   char shorts[2 * ROWS + 2];
+  bool seen[ROWS] = {false};
   set_defaults(options);
   build_long_options(command, longs, shorts);
   opterr = 0;
@@ -376,24 +470,25 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
     if (value == ':')
       return usage_error(command, "an argument is missing after",
                          argv[optind - 1]);
-    int row = find_row(value);
-    if (!rows[row].apply(options, optarg)) {
-      char text[400];
-      snprintf(text, sizeof text, "--%s takes %s: %s.\nFound", rows[row].name,
-               rows[row].argument, rows[row].help);
-      return usage_error(command, text, optarg);
-    }
+    int row = find_row(command, value);
+    if (!apply_row(command, row, optarg, &seen[row], options))
+      return false;
   }
   options->session.limits = &options->limits;
   options->arguments = argv + optind;
   options->argument_count = argc - optind;
-  if (options->help)
+  if (options->help || options->version)
     return true;
   if (options->argument_count < command->min_arguments)
     return usage_error(command, "too few arguments", NULL);
   if (options->argument_count > command->max_arguments)
     return usage_error(command, "unexpected argument",
                        options->arguments[command->max_arguments]);
+  if (options->feeds.count && !options->steps)
+    return usage_error(command, "--feed goes with --steps", NULL);
+  for (int i = 0; i < options->argument_count; i++)
+    if (!options->arguments[i][0])
+      return usage_error(command, "an argument is empty", NULL);
   return true;
 }
 
@@ -413,7 +508,7 @@ void tool_options_print_help(const tool_command *command) {
   printf("usage: polyphase %s %s\n\n%s\n\noptions:\n", command->name,
          command->arguments, command->summary);
   for (int i = 0; i < ROWS; i++) {
-    if (!accepts(command, rows[i].name))
+    if (!accepts(command, i))
       continue;
     char left[80];
     char letter[8] = "";
@@ -471,14 +566,25 @@ int tool_fail(const pph_error *error) {
   return EXIT_USAGE;
 }
 
+/* Of two models one may be a program and the other not: --method and
+   --constants are the program's. */
+static bool is_for_other(const tool_options *options, const char *path) {
+  bool has_program = false;
+  for (int i = 0; i < options->argument_count; i++)
+    has_program |= pte_file_is_container(options->arguments[i]);
+  return has_program && !pte_file_is_container(path);
+}
+
 pph_status tool_load_model(const tool_options *options, const char *path,
                            pph_model **model, pph_error *error) {
   pph_model_options model_options;
   pph_model_options_init(&model_options);
   model_options.limits = &options->limits;
-  model_options.constants = options->constants.texts;
-  model_options.constant_count = options->constants.count;
-  model_options.method = options->method;
+  if (!is_for_other(options, path)) {
+    model_options.constants = options->constants.texts;
+    model_options.constant_count = options->constants.count;
+    model_options.method = options->method;
+  }
   return pph_model_load(path, &model_options, model, error);
 }
 

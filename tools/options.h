@@ -35,10 +35,12 @@ typedef struct picture_range {
 typedef struct tool_options {
   pph_session_options session;
   pph_limits limits;
-  bool help, json;
-  bool steps;   /* run: once per step of the inputs */
+  bool help, version, json;
+  bool plans;   /* an option about the plan of a session is given */
+  bool steps;   /* run, check: once per step of the inputs */
   bool compare; /* bench: beside XNNPACK's own deconvolution */
   option_pairs inputs; /* --input NAME=FILE.npy */
+  option_pairs feeds; /* --feed OUTPUT=INPUT */
   option_pairs expected; /* --expect NAME=FILE.npy */
   option_pairs shapes; /* --shape NAME=1x3x64x64 */
   option_pairs constants; /* --constants FILE.ptd */
@@ -69,7 +71,7 @@ bool tool_options_parse(const tool_command *command, int argc, char **argv,
 /* Usage, arguments and accepted options, to stdout. */
 void tool_options_print_help(const tool_command *command);
 
-/* pph_model_load within the options' limits. */
+/* pph_model_load within the options' limits, with --method and --constants. */
 PPH_NODISCARD pph_status tool_load_model(const tool_options *options,
                                          const char *path, pph_model **model,
                                          pph_error *error);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -141,6 +142,43 @@ static bool same_place(const char *a, const char *b) {
 
 bool output_file_same(const char *a, const char *b) {
   return same_file(a, b) || same_place(a, b);
+}
+
+bool output_file_ends_in(const char *path, const char *ending) {
+  size_t length = strlen(path), tail = strlen(ending);
+  return length > tail && strcasecmp(path + length - tail, ending) == 0;
+}
+
+pph_status output_file_spare(const char *path, const char *source,
+                             pph_error *error) {
+  if (!path || !source || !output_file_same(path, source))
+    return PPH_OK;
+  return pph_fail(error, PPH_INVALID_ARGUMENT, path,
+                  "would be written over %s, which is read", source);
+}
+
+pph_status output_folder_make(const char *path, pph_error *error) {
+  char *part = strdup(path);
+  struct stat info;
+  if (!part)
+    return pph_fail_memory(error);
+  bool made = true;
+  for (char *end = part; made && *end; end++) {
+    char next = end[1];
+    if (next != '/' && next != 0)
+      continue;
+    end[1] = 0;
+    made = mkdir(part, 0777) == 0 || errno == EEXIST;
+    end[1] = next;
+  }
+  free(part);
+  if (made && stat(path, &info) == 0 && !S_ISDIR(info.st_mode)) {
+    made = false;
+    errno = ENOTDIR;
+  }
+  return made ? PPH_OK
+              : pph_fail(error, PPH_IO_FAILED, path, "cannot be made: %s",
+                         strerror(errno));
 }
 
 static pph_status write_one(const output_content *content, output_file *output,

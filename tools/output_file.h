@@ -25,6 +25,19 @@ PPH_NODISCARD pph_status output_file_open(const char *path,
    written to. Makes nothing. PPH_IO_FAILED says why not. */
 PPH_NODISCARD pph_status output_file_check(const char *path, pph_error *error);
 
+/* Whether a name ends in `ending` (".npy"), in letters of any case. */
+bool output_file_ends_in(const char *path, const char *ending);
+
+/* PPH_INVALID_ARGUMENT when writing `path` would replace `source`, which the
+   command reads. NULLs are different files. */
+PPH_NODISCARD pph_status output_file_spare(const char *path,
+                                           const char *source,
+                                           pph_error *error);
+
+/* Makes the folder and those above it that are missing. */
+PPH_NODISCARD pph_status output_folder_make(const char *path,
+                                            pph_error *error);
+
 /* Whether two paths name one file, be it there or not yet. */
 bool output_file_same(const char *a, const char *b);
 

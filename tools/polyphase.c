@@ -1,7 +1,9 @@
 /* The command: a table of commands. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "options.h"
 
 #define SESSION_OPTIONS                                                        \
@@ -13,31 +15,36 @@ static const tool_command commands[] = {
      "Runs a model once. A picture (PNG or JPEG) serves a model with one\n"
      "picture input; other inputs are .npy files. Without -o or --output-dir\n"
      "a summary of the outputs is printed.",
-     SESSION_OPTIONS " input steps output output-dir scale mean std ", 1, 2,
-     cmd_run},
+     SESSION_OPTIONS " input steps feed output output-dir scale mean std "
+                     "tune tune-file ", 1,
+     2, cmd_run},
     {"check", "MODEL_A [MODEL_B] [--input NAME=FILE.npy]...",
      "Runs two models on the same inputs (random ones where none are given)\n"
      "and compares every output element: |a-b| <= atol + rtol*|b| +\n"
      "ptol*max|b|. Exit 0 when they agree, 1 when not. One model alone is\n"
      "compared with the stored outputs of --expect; without, with itself as\n"
      "it is in the file, computed by the reference engine; a bundle (.bpte)\n"
-     "with the outputs of its own test cases.",
-     SESSION_OPTIONS " input shape expect atol rtol ptol ", 1, 2, cmd_check},
+     "with the outputs of its own test cases, if no input is given.",
+     SESSION_OPTIONS " input steps feed shape expect atol rtol ptol ", 1, 2,
+     cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
      "and why; with --json all nodes. Of an ExecuTorch file (.pte, .bpte,\n"
-     ".ptd): methods, operators, delegates, constants, state, warnings.",
+     ".ptd): methods, operators, delegates, constants, state, warnings; with\n"
+     "--shape, --dump or another option about the plan the same as of ONNX.",
      SESSION_OPTIONS " input shape ", 1, 1, cmd_info},
     {"bench", "MODEL | --op DESCRIPTOR",
      "Measures the time per node of a model, or every algorithm that runs\n"
      "one operator, each verified before it is timed and all interleaved.",
-     SESSION_OPTIONS " input shape op compare seconds ", 0, 1, cmd_bench},
-    {"compile", "MODEL.onnx -o MODEL.pte [--shape NAME=1x3x64x64]...",
+     SESSION_OPTIONS " input shape op compare seconds tune tune-file ", 0, 1,
+     cmd_bench},
+    {"compile", "MODEL -o MODEL.pte [--shape NAME=1x3x64x64]...",
      "Writes a program for ExecuTorch: one delegate for its XNNPACK backend,\n"
-     "with transposed convolutions as phases where that is faster. Shapes are\n"
-     "those of the file or of --shape. Exit 4 names nodes that have no form.",
-     " output external-constants shape polyphase max-memory constants ", 1, 1,
-     cmd_compile},
+     "with transposed convolutions as phases where that is faster. MODEL is\n"
+     "an ONNX file or a method of a .pte. Shapes are those of the file or of\n"
+     "--shape. Exit 4 names nodes that have no form.",
+     " output external-constants shape polyphase max-memory constants method ",
+     1, 1, cmd_compile},
     {"optimize", "IN.pte -o OUT.pte [--constants FILE.ptd]...",
      "Rewrites an ExecuTorch program (.pte, .bpte) for released runtimes:\n"
      "in its XNNPACK delegates transposed convolutions become phases where\n"
@@ -60,6 +67,11 @@ static void print_overview(FILE *file) {
           "file,\n4 unsupported, 5 out of memory or over a limit.\n");
 }
 
+static int print_version(void) {
+  printf("polyphase %s\n", pph_version());
+  return EXIT_DONE;
+}
+
 static int run_command(const tool_command *command, int argc, char **argv) {
   tool_options options;
   if (!tool_options_parse(command, argc, argv, &options))
@@ -68,6 +80,8 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     tool_options_print_help(command);
     return EXIT_DONE;
   }
+  if (options.version)
+    return print_version();
   return command->run(&options);
 }
 
@@ -81,19 +95,15 @@ static int print_help_of(const char *name) {
   return EXIT_DONE;
 }
 
-int main(int argc, char **argv) {
+static int dispatch(int argc, char **argv) {
   if (argc < 2) {
     print_overview(stderr);
     return EXIT_USAGE;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-    print_overview(stdout);
-    return EXIT_DONE;
-  }
-  if (strcmp(argv[1], "--version") == 0) {
-    printf("polyphase %s\n", pph_version());
-    return EXIT_DONE;
-  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+    return print_help_of(NULL);
+  if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-v") == 0)
+    return print_version();
   for (int i = 0; i < COMMANDS; i++)
     if (strcmp(argv[1], commands[i].name) == 0)
       return run_command(&commands[i], argc - 1, argv + 1);
@@ -102,4 +112,21 @@ int main(int argc, char **argv) {
   fprintf(stderr, "polyphase: unknown command \"%s\"\n", argv[1]);
   print_overview(stderr);
   return EXIT_USAGE;
+}
+
+/* What a command prints is its result: one that did not arrive is none. */
+static int finish_output(int code) {
+  pph_error error = {0};
+  bool written = !ferror(stdout);
+  errno = 0;
+  if (fflush(stdout) == 0 && written)
+    return code;
+  pph_fail(&error, PPH_IO_FAILED, "standard output", "cannot be written%s%s",
+           errno ? ": " : "", errno ? strerror(errno) : "");
+  int failed = tool_fail(&error);
+  return code == EXIT_DONE || code == EXIT_NO ? failed : code;
+}
+
+int main(int argc, char **argv) {
+  return finish_output(dispatch(argc, argv));
 }

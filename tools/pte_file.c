@@ -1,7 +1,42 @@
 #include "pte_file.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/fail.h"
+#include "output_file.h"
 #include "runtime/loaded_model.h"
+
+typedef char file_head[8];
+
+static bool read_head(const char *path, file_head head) {
+  FILE *file = fopen(path, "rb");
+  size_t read = file ? fread(head, 1, sizeof(file_head), file) : 0;
+  if (file)
+    fclose(file);
+  return read == sizeof(file_head);
+}
+
+bool pte_file_is_container(const char *path) {
+  file_head head;
+  return read_head(path, head) && pph_pte_is_container(head, sizeof head);
+}
+
+bool pte_file_is_bundle(const char *path) {
+  file_head head;
+  return read_head(path, head) && memcmp(head + 4, "BP08", 4) == 0;
+}
+
+pph_status pte_file_check_name(const char *path, bool is_bundle,
+                               pph_error *error) {
+  if (output_file_ends_in(path, is_bundle ? ".pte" : ".bpte"))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, path,
+                    is_bundle ? "the program comes with test cases, which no "
+                                "runtime loads under this name: call it .bpte"
+                              : "the program comes without test cases: call "
+                                "it .pte");
+  return PPH_OK;
+}
 
 static pph_status open_file(const tool_options *options, pte_file *file,
                             pph_error *error) {

@@ -8,24 +8,17 @@
 #include "pte/import_plan.h"
 #include "pte/warnings.h"
 #include "pte_file.h"
+#include "runtime/loaded_model.h"
 
 /* Everything is printed through JSON calls or as lines, side by side, so that
    both forms tell the same. */
 typedef struct printer {
   const pph_pte *pte;
+  const pph_pte_plan *only; /* the method to tell of; NULL: all */
   const pph_limits *limits;
   bool is_json;
   json_writer json;
 } printer;
-
-bool pte_info_is_container(const char *path) {
-  char head[8];
-  FILE *file = fopen(path, "rb");
-  size_t length = file ? fread(head, 1, sizeof head, file) : 0;
-  if (file)
-    fclose(file);
-  return pph_pte_is_container(head, length);
-}
 
 static const char *copy_text(pph_flat_text text, char *to, size_t size) {
   size_t count = text.at ? text.count : 0;
@@ -34,6 +27,10 @@ static const char *copy_text(pph_flat_text text, char *to, size_t size) {
     to[i] = (unsigned char)text.at[i] < ' ' ? '?' : text.at[i];
   to[count] = 0;
   return to;
+}
+
+static bool tells_of(const printer *p, pph_flat_text method) {
+  return !p->only || pph_flat_text_equal(p->only->name, method);
 }
 
 static void begin(printer *p, const char *name) {
@@ -272,6 +269,8 @@ static void print_warning(void *context, pph_flat_text method,
                           const char *text) {
   printer *p = context;
   char name[128], line[512];
+  if (!tells_of(p, method))
+    return;
   snprintf(line, sizeof line, "method %s: %s",
            copy_text(method, name, sizeof name), text);
   if (p->is_json)
@@ -295,6 +294,8 @@ static void print_tests(printer *p) {
     const pph_bundle_test_suite *suite = &bundle->method_test_suites.at[i];
     char name[128];
     copy_text(suite->method_name, name, sizeof name);
+    if (!tells_of(p, suite->method_name))
+      continue;
     if (p->is_json)
       json_integer(&p->json, NULL, suite->test_cases.count);
     else
@@ -311,7 +312,8 @@ static void print_container(printer *p) {
     json_begin_object(&p->json, NULL);
   begin(p, "methods");
   for (uint32_t i = 0; program && i < program->execution_plan.count; i++)
-    print_plan(p, &program->execution_plan.at[i]);
+    if (tells_of(p, program->execution_plan.at[i].name))
+      print_plan(p, &program->execution_plan.at[i]);
   end(p);
   print_segments(p, image);
   print_all_data(p);
@@ -330,6 +332,10 @@ pph_status pte_info_print(const tool_options *options, pph_error *error) {
   pph_status status = pte_file_open(options, &file, error);
   p.pte = file.pte;
   json_init(&p.json, stdout);
+  if (status == PPH_OK && options->method)
+    status = pph_error_in_file(
+        error, options->arguments[0],
+        pph_loaded_model_find_method(p.pte, options->method, &p.only, error));
   if (status == PPH_OK)
     print_container(&p);
   pte_file_close(&file);

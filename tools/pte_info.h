@@ -5,10 +5,7 @@
 #include "options.h"
 #include "pte/container.h"
 
-/* Whether the file is one, by its first bytes. */
-bool pte_info_is_container(const char *path);
-
-/* Opens the file and prints what is in it. */
+/* Opens the file and prints what is in it; of its methods that of --method. */
 pph_status pte_info_print(const tool_options *options, pph_error *error);
 
 #endif

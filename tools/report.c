@@ -261,6 +261,10 @@ void report_print_check(const report_check *row, bool json) {
     json_begin_object(&check_json, NULL);
     json_text(&check_json, "name", row->name);
     json_bool(&check_json, "same_shape", row->same_shape);
+    json_text(&check_json, "type", pph_dtype_name(row->types[0]));
+    json_shape(&check_json, "shape", &row->shapes[0]);
+    json_text(&check_json, "other_type", pph_dtype_name(row->types[1]));
+    json_shape(&check_json, "other_shape", &row->shapes[1]);
     json_integer(&check_json, "elements", (int64_t)row->elements);
     json_integer(&check_json, "different", (int64_t)row->different);
     json_number(&check_json, "min", row->low);
@@ -270,12 +274,17 @@ void report_print_check(const report_check *row, bool json) {
     json_end_object(&check_json);
     return;
   }
+  char found[128], right[128];
   table_add(&check_rows, row->name);
   table_add_format(&check_rows, "%zu", row->elements);
   if (row->same_shape)
     table_add_format(&check_rows, "%zu", row->different);
   else
-    table_add(&check_rows, "other shape or type");
+    table_add_format(&check_rows, "%s %s, must be %s %s",
+                     pph_dtype_name(row->types[0]),
+                     pph_shape_text(&row->shapes[0], found, sizeof found),
+                     pph_dtype_name(row->types[1]),
+                     pph_shape_text(&row->shapes[1], right, sizeof right));
   table_add_format(&check_rows, "%g", row->low);
   table_add_format(&check_rows, "%g", row->high);
   table_add_format(&check_rows, "%g", row->worst);

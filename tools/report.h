@@ -36,6 +36,8 @@ void report_end_compared(const report_compared *whole, bool json);
 typedef struct report_check {
   const char *name;
   bool same_shape; /* and type */
+  pph_dtype types[2]; /* of a, b */
+  pph_shape shapes[2];
   size_t elements, different, worst_at;
   double worst;     /* largest |a-b| */
   double low, high; /* least and greatest b; nan without any */

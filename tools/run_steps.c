@@ -1,12 +1,13 @@
 #include "run_steps.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/fail.h"
-#include "model_inputs.h"
 #include "npy.h"
+#include "runtime/loaded_model.h"
 
 static pph_shape declared(const pph_model *model, uint32_t input) {
   return pph_model_input(model, input).shape;
@@ -27,7 +28,7 @@ static int64_t count_in_file(const step_inputs *all, const pph_model *model,
 
 static int64_t count_steps(const step_inputs *all, const pph_model *model,
                            uint32_t input) {
-  int64_t count = 0;
+  int64_t count = all->made.tensors[input].data != NULL;
   for (uint32_t i = 0; i < all->file_count; i++)
     if (all->inputs[i] == input)
       count += count_in_file(all, model, i);
@@ -58,24 +59,131 @@ static pph_status agree(step_inputs *all, const pph_model *model,
   return PPH_OK;
 }
 
-pph_status step_inputs_load(const tool_options *options,
-                            const pph_model *model, step_inputs *all,
-                            pph_error *error) {
+static bool has_file(const step_inputs *all, uint32_t input) {
+  for (uint32_t i = 0; i < all->file_count; i++)
+    if (all->inputs[i] == input)
+      return true;
+  return false;
+}
+
+/* Zeros to begin with need a shape. */
+static pph_status make_first(const tool_options *options,
+                             const pph_model *model, uint32_t input,
+                             step_inputs *all, pph_error *error) {
+  pph_value_info info = pph_model_input(model, input);
+  const char *rest;
+  bool known = pph_shape_known(&info.shape);
+  for (uint32_t i = 0; i < options->shapes.count; i++)
+    known |= model_inputs_find(model, options->shapes.texts[i], &rest) == input;
+  if (!known)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
+                    "its shape is not known: give its value at the first step "
+                    "by --input '%s=FILE.npy'",
+                    info.name);
+  return model_inputs_make(options, model, input, &all->made.tensors[input],
+                           error);
+}
+
+static pph_status load_feeds(const tool_options *options,
+                             const pph_model *model, step_inputs *all,
+                             pph_error *error) {
+  for (uint32_t i = 0; i < options->feeds.count; i++) {
+    const char *text = options->feeds.texts[i];
+    uint32_t output, input;
+    PPH_TRY(model_feed_require_known(model, text, &output, &input, error));
+    if (all->feeds[input] != STEP_NO_FEED)
+      return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                      "input \"%s\" is fed twice",
+                      pph_model_input(model, input).name);
+    if (!has_file(all, input))
+      PPH_TRY(make_first(options, model, input, all, error));
+    int64_t count = count_steps(all, model, input);
+    if (count != 1)
+      return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                      "input \"%s\" has %lld steps, must have the first alone",
+                      pph_model_input(model, input).name, (long long)count);
+    all->feeds[input] = output;
+    all->made.given[input] = true;
+  }
+  return PPH_OK;
+}
+
+/* Whether an output could be the input's next value, by what is declared. */
+static bool could_feed(const pph_model *model, uint32_t output,
+                       uint32_t input) {
+  pph_value_info from = pph_model_output(model, output);
+  pph_value_info to = pph_model_input(model, input);
+  return from.type == to.type && to.shape.rank > 0 &&
+         pph_shape_equal(&from.shape, &to.shape);
+}
+
+/* A state that stays as it was is seldom meant. */
+static void tell_constants(const step_inputs *all, const pph_model *model) {
+  for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
+    bool could = false;
+    for (uint32_t k = 0; k < pph_model_output_count(model); k++)
+      could |= could_feed(model, k, i);
+    if (could && all->steps > 1 && all->feeds[i] == STEP_NO_FEED &&
+        count_steps(all, model, i) == 1)
+      fprintf(stderr,
+              "%s: is the same at every step; --feed OUTPUT=%s would hand an "
+              "output on\n",
+              pph_model_input(model, i).name, pph_model_input(model, i).name);
+  }
+}
+
+static pph_status init(const pph_model *model, step_inputs *all,
+                       pph_error *error) {
+  uint32_t count = pph_model_input_count(model);
   *all = (step_inputs){.file_count = 0};
+  PPH_TRY(model_inputs_init(model, &all->made, error));
+  all->feeds = calloc((size_t)count + 1, sizeof *all->feeds);
+  if (!all->feeds)
+    return pph_fail_memory(error);
+  for (uint32_t i = 0; i < count; i++)
+    all->feeds[i] = STEP_NO_FEED;
+  return PPH_OK;
+}
+
+pph_status step_inputs_load(const tool_options *options,
+                            const pph_model *model, bool fill,
+                            step_inputs *all, pph_error *error) {
+  PPH_TRY(init(model, all, error));
   for (uint32_t i = 0; i < options->inputs.count; i++) {
     const char *path;
     PPH_TRY(model_inputs_require_known(model, options->inputs.texts[i],
                                        &all->inputs[i], &path, error));
     PPH_TRY(npy_load(path, &all->files[i], error));
     all->file_count++;
+    all->made.given[all->inputs[i]] = true;
   }
-  return agree(all, model, error);
+  PPH_TRY(load_feeds(options, model, all, error));
+  if (fill)
+    PPH_TRY(model_inputs_fill(options, model, &all->made, error));
+  PPH_TRY(agree(all, model, error));
+  tell_constants(all, model);
+  return PPH_OK;
 }
 
 void step_inputs_clear(step_inputs *all) {
   for (uint32_t i = 0; i < all->file_count; i++)
     free(all->files[i].data);
+  model_inputs_clear(&all->made);
+  free(all->feeds);
+  all->feeds = NULL;
   all->file_count = 0;
+}
+
+/* One step of steps along the first dimension. */
+static pph_tensor take_step(const pph_tensor *steps, int64_t step) {
+  pph_tensor one = *steps;
+  size_t bytes = 0;
+  one.shape.rank--;
+  memmove(one.shape.dims, one.shape.dims + 1,
+          (size_t)one.shape.rank * sizeof *one.shape.dims);
+  (void)pph_shape_bytes(&one.shape, one.type, &bytes);
+  one.data = (char *)one.data + (size_t)step * bytes;
+  return one;
 }
 
 /* The input at a step: a file, or a part of one. */
@@ -91,18 +199,10 @@ static pph_tensor find_step(const step_inputs *all, const pph_model *model,
       step -= count;
       continue;
     }
-    pph_tensor found = all->files[i];
-    if (!is_stacked(all, model, i))
-      return found;
-    size_t bytes = 0;
-    found.shape.rank--;
-    memmove(found.shape.dims, found.shape.dims + 1,
-            (size_t)found.shape.rank * sizeof *found.shape.dims);
-    (void)pph_shape_bytes(&found.shape, found.type, &bytes);
-    found.data = (char *)found.data + (size_t)step * bytes;
-    return found;
+    return is_stacked(all, model, i) ? take_step(&all->files[i], step)
+                                     : all->files[i];
   }
-  return (pph_tensor){.data = NULL};
+  return all->made.tensors[input];
 }
 
 /* Appends what a step gave; the first one says how much room all take. */
@@ -137,6 +237,43 @@ static pph_status append(const pph_tensor *result, int64_t steps, int64_t step,
   return PPH_OK;
 }
 
+/* The plan for the first step knows what every output will be. */
+static pph_status check_feeds(const step_inputs *all, const pph_model *model,
+                              pph_session *session, const pph_tensor *first,
+                              pph_error *error) {
+  uint32_t count = pph_model_input_count(model);
+  char found[128], wanted[128];
+  PPH_TRY(pph_session_prepare(session, first, count, error));
+  const pph_graph *graph = &session->current->graph;
+  for (uint32_t i = 0; i < count; i++) {
+    if (all->feeds[i] == STEP_NO_FEED)
+      continue;
+    const pph_value *from =
+        pph_graph_value(graph, graph->outputs[all->feeds[i]]);
+    if (from->type != first[i].type ||
+        !pph_shape_equal(&from->shape, &first[i].shape))
+      return pph_fail(error, PPH_INVALID_ARGUMENT,
+                      pph_model_input(model, i).name,
+                      "is %s %s, output \"%s\" that --feed hands to it %s %s",
+                      pph_dtype_name(first[i].type),
+                      pph_shape_text(&first[i].shape, wanted, sizeof wanted),
+                      pph_model_output(model, all->feeds[i]).name,
+                      pph_dtype_name(from->type),
+                      pph_shape_text(&from->shape, found, sizeof found));
+  }
+  return PPH_OK;
+}
+
+/* What is fed is the last step of what the outputs hold so far. */
+static void find_inputs(const step_inputs *all, const pph_model *model,
+                        int64_t step, const pph_tensor *outputs,
+                        pph_tensor *inputs) {
+  for (uint32_t i = 0; i < pph_model_input_count(model); i++)
+    inputs[i] = step > 0 && all->feeds[i] != STEP_NO_FEED
+                    ? take_step(&outputs[all->feeds[i]], step - 1)
+                    : find_step(all, model, i, step);
+}
+
 pph_status step_inputs_run(const step_inputs *all, const pph_model *model,
                            pph_session *session, pph_tensor *outputs,
                            pph_error *error) {
@@ -147,10 +284,10 @@ pph_status step_inputs_run(const step_inputs *all, const pph_model *model,
   if (!tensors)
     return pph_fail_memory(error);
   pph_tensor *results = tensors + input_count;
-  pph_status status = PPH_OK;
+  find_inputs(all, model, 0, outputs, tensors);
+  pph_status status = check_feeds(all, model, session, tensors, error);
   for (int64_t k = 0; k < all->steps && status == PPH_OK; k++) {
-    for (uint32_t i = 0; i < input_count; i++)
-      tensors[i] = find_step(all, model, i, k);
+    find_inputs(all, model, k, outputs, tensors);
     status = pph_session_run(session, tensors, input_count, results,
                              output_count, error);
     for (uint32_t i = 0; i < output_count && status == PPH_OK; i++)

@@ -23,7 +23,8 @@ typedef struct pph_model_options {
                                      model */
   const pph_limits *limits;       /* NULL: the defaults; read at load only */
   const char *const *constants; /* paths of .ptd files that an ExecuTorch
-                                   program needs; read at load only */
+                                   program needs; read at load only; an ONNX
+                                   model takes none */
   uint32_t constant_count;
   const char *method; /* of an ExecuTorch program. NULL: "forward", else the
                          only one; read at load only */

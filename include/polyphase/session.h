@@ -48,6 +48,28 @@ typedef struct pph_session_options {
      the plan's steps are done; NULL: not. It must not use the session. */
   void (*progress)(void *context, uint32_t done, uint32_t steps);
   void *progress_context;
+  /* Default false: each convolution runs by the algorithm that a cost model
+     expects to be fastest. True: when a plan is made, each convolution whose
+     algorithm is open (engines auto and native) takes what was measured to be
+     fastest here, among those of the accuracy: remembered, or timed now, which
+     takes up to about a second a node and a minute a plan (then costs decide
+     again). With `exact` results are the same bits as without; otherwise they
+     are within the accuracy, but may then differ between machines, numbers of
+     threads and runs. */
+  bool tune;
+  /* Where choices are remembered: a text file that is read at create and
+     written when a plan measured some, as a whole (a file beside it is renamed
+     onto it), so that sessions and processes may share it. What is not
+     understood in it is left out; it keeps the last 4096 choices. No failure to
+     read or write it is an error (pph_plan_info.unwritten). NULL:
+     $XDG_CACHE_HOME/polyphase/tune, or ~/.cache/polyphase/tune, with folders
+     made; where neither variable is set the session alone remembers. Read at
+     create only; not "". */
+  const char *tune_file;
+  /* Called by prepare and run in the caller's thread while they make a plan
+     with `tune`, after every node, with `progress_context`; NULL: not. It must
+     not use the session. */
+  void (*tune_progress)(void *context, uint32_t done, uint32_t nodes);
 } pph_session_options;
 
 void pph_session_options_init(pph_session_options *options);
@@ -117,6 +139,10 @@ typedef struct pph_plan_info {
   uint32_t transposes; /* layout changes that move data */
   uint64_t peak_bytes; /* most memory the session's heap has held */
   uint64_t block_bytes; /* the one block that activations live in */
+  /* With pph_session_options.tune, of this plan: convolutions whose algorithm
+     was timed for it; that took a remembered choice; and choices that could not
+     be written to the file. */
+  uint32_t measured, remembered, unwritten;
 } pph_plan_info;
 
 /* About the current plan; zeros before the first prepare or run, and for

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/public_struct.h"
 #include "runtime/loaded_model.h"
+#include "runtime/tune.h"
 
 enum { MAX_PLANS = 1024 };
 
@@ -53,6 +54,9 @@ static pph_status check_options(const pph_session_options *options,
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     PPH_TRY(pph_check_range(where, rows[i].name, rows[i].value, rows[i].low,
                             rows[i].high, error));
+  if (options->tune_file && !options->tune_file[0])
+    return pph_fail(error, PPH_INVALID_ARGUMENT, where,
+                    "tune_file must not be empty");
   return check_dump(options->dump, error);
 }
 
@@ -95,6 +99,9 @@ static pph_status fill_session(pph_session *session,
                                         session->is_shape_input, error));
   session->options.is_shape_input = session->is_shape_input;
   PPH_TRY(pph_session_open_state(session, error));
+  if (options->tune)
+    PPH_TRY(pph_tuner_create(options, &session->heap, &session->options.tuner,
+                             error));
   if (pph_cpu_threads(options->threads) == 1)
     return PPH_OK;
   return pph_thread_pool_create(options->threads, &session->context.pool,
@@ -138,6 +145,7 @@ void pph_session_destroy(pph_session *session) {
   pph_heap_release(&session->heap, session->plans);
   pph_heap_release(&session->heap, session->is_shape_input);
   pph_session_close_state(session);
+  pph_tuner_destroy(session->options.tuner);
   pph_heap_release(&session->heap, session->block);
   pph_thread_pool_destroy(session->context.pool);
   pph_heap last;
@@ -236,6 +244,9 @@ pph_plan_info pph_session_plan(const pph_session *session) {
     info.notes++;
   info.transposes = program->transposes;
   info.block_bytes = program->block_bytes;
+  info.measured = program->measured;
+  info.remembered = program->remembered;
+  info.unwritten = program->unwritten;
   info.peak_bytes = atomic_load(&session->heap.peak);
   return info;
 }

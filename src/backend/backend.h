@@ -25,6 +25,8 @@ typedef struct pph_step {
   const struct pph_backend *backend;
   const pph_graph *graph;
   const pph_node *node;
+  const char *wanted;    /* an algorithm that prepare is to take, where the
+                            backend has several; NULL: as it likes */
   const char *algorithm; /* static or arena: "xnnpack.convolution", ... */
   void *state;
   /* Results of an input aliasing: output 0 is the same memory as this input

@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "graph/shape.h"
-#include "op/conv_op.h"
 
 struct pph_native_conv {
   pph_conv_op *op;
@@ -151,20 +150,60 @@ bool pph_native_conv_prefers(const pph_graph *graph, const pph_node *node) {
   return conv.weights.transposed || !is_shallow(&conv.desc, taps, pixels);
 }
 
+static pph_status create_operator(const pph_backend_context *context,
+                                  const pph_graph *graph, const pph_node *node,
+                                  const char *algorithm, conv_node *conv,
+                                  pph_conv_op **op, pph_error *error) {
+  if (!find_conv(graph, node, conv))
+    return pph_node_fail(node, error, PPH_UNSUPPORTED,
+                         "is no native convolution"); /* supports() said yes */
+  conv->desc.accuracy = pph_node_int(node, PPH_ATTR_EXACT_SUMS, 0)
+                            ? PPH_ACCURACY_EXACT
+                            : context->accuracy;
+  conv->desc.cpu = context->cpu;
+  conv->desc.algorithm = algorithm;
+  if (context->pool)
+    conv->desc.threads = (uint32_t)pthreadpool_get_threads_count(context->pool);
+  return pph_conv_op_create(&conv->desc, &conv->weights, context->heap, op,
+                            error);
+}
+
+/* What decides about the time beside the problem. */
+static void describe(const conv_node *conv, const pph_conv_op *op, char *text,
+                     size_t size) {
+  static const char *const accuracies[] = {"normal", "high", "exact"};
+  static const char *const orders[] = {"last", "first"};
+  const pph_conv_desc *desc = &conv->desc;
+  char problem[256];
+  snprintf(text, size, "%s; %s to %s%s, activation %d; %s",
+           accuracies[desc->accuracy], orders[desc->input_channels_first],
+           orders[desc->output_channels_first],
+           desc->residual ? ", add" : "", (int)desc->activation,
+           pph_conv_op_print(op, problem, sizeof problem));
+}
+
+pph_status pph_native_conv_rank(const pph_backend_context *context,
+                                const pph_graph *graph, const pph_node *node,
+                                pph_native_ranking *ranking,
+                                pph_error *error) {
+  conv_node conv;
+  pph_conv_op *op;
+  PPH_TRY(create_operator(context, graph, node, NULL, &conv, &op, error));
+  pph_status status = pph_conv_op_rank(op, conv.batch, conv.input,
+                                       ranking->choices, &ranking->count,
+                                       error);
+  if (status == PPH_OK)
+    describe(&conv, op, ranking->text, sizeof ranking->text);
+  ranking->accuracy = conv.desc.accuracy;
+  pph_conv_op_destroy(op);
+  return status;
+}
+
 static pph_status make_operator(pph_backend_context *context, pph_step *step,
                                 pph_native_conv *made, pph_error *error) {
   conv_node conv;
-  if (!find_conv(step->graph, step->node, &conv))
-    return pph_node_fail(step->node, error, PPH_UNSUPPORTED,
-                         "is no native convolution"); /* supports() said yes */
-  conv.desc.accuracy = pph_node_int(step->node, PPH_ATTR_EXACT_SUMS, 0)
-                           ? PPH_ACCURACY_EXACT
-                           : context->accuracy;
-  conv.desc.cpu = context->cpu;
-  if (context->pool)
-    conv.desc.threads = (uint32_t)pthreadpool_get_threads_count(context->pool);
-  PPH_TRY(pph_conv_op_create(&conv.desc, &conv.weights, context->heap,
-                             &made->op, error));
+  PPH_TRY(create_operator(context, step->graph, step->node, step->wanted, &conv,
+                          &made->op, error));
   int64_t output[PPH_MAX_AXES];
   PPH_TRY(pph_conv_op_reshape(made->op, conv.batch, conv.input, output,
                               &step->workspace, error));

@@ -2,6 +2,7 @@
 
 #include <cpuinfo.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,6 +43,20 @@ bool pph_cpu_parse(const char *text, pph_cpu *cpu) {
       return true;
     }
   return false;
+}
+
+void pph_cpu_describe(char *text, size_t size) {
+  bool known = cpuinfo_initialize();
+  const struct cpuinfo_package *package = known ? cpuinfo_get_package(0) : NULL;
+  const struct cpuinfo_core *core = known ? cpuinfo_get_core(0) : NULL;
+  uint32_t number = 0;
+#if CPUINFO_ARCH_X86 || CPUINFO_ARCH_X86_64
+  number = core ? core->cpuid : 0;
+#elif CPUINFO_ARCH_ARM || CPUINFO_ARCH_ARM64
+  number = core ? core->midr : 0;
+#endif
+  snprintf(text, size, "%s%s%08x", package ? package->name : "",
+           package ? " " : "", (unsigned)number);
 }
 
 static size_t cache_size(const struct cpuinfo_cache *cache, size_t guess) {

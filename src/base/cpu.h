@@ -22,6 +22,10 @@ const char *pph_cpu_name(pph_cpu cpu);
 /* False for an unknown text. */
 bool pph_cpu_parse(const char *text, pph_cpu *cpu);
 
+/* What the maker calls the processor, with the number that tells models apart
+   (CPUID's signature or MIDR), cut to the room. */
+void pph_cpu_describe(char *text, size_t size);
+
 /* Bytes of one core's level-2 cache and of the last-level cache; guesses of
    1 MiB and 32 MiB where the processor does not tell. */
 size_t pph_cpu_cache2(void);

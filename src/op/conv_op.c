@@ -159,30 +159,46 @@ static double weigh(const pph_algo *algo, const pph_algo_cost *cost) {
   return cost->us * (algo->error_bound > PPH_HIGH_BOUND ? 1.03 : 1);
 }
 
-static pph_status choose_algo(const pph_conv_op *op, const pph_algo **chosen,
-                              pph_algo_cost *cost, pph_error *error) {
+typedef struct ranked {
+  const pph_algo *algo;
+  pph_algo_cost cost;
+} ranked;
+
+/* What may be taken, the best first; of equals the one that the list has first.
+   `least`: of what is allowed, the fewest bytes of packed weights. */
+static uint32_t rank(const pph_conv_op *op, ranked *all, size_t *least) {
   const pph_conv_desc *desc = &op->desc;
-  size_t count, least = SIZE_MAX;
+  size_t count;
+  uint32_t used = 0;
   const pph_algo *const *list = pph_algo_list(&count);
   /* As if for one thread, whatever there are: algorithms round differently, and
      results must not depend on the number of threads. */
   pph_conv_spec spec = op->spec;
   spec.threads = 1;
-  *chosen = NULL;
-  for (size_t i = 0; i < count; i++) {
-    if (desc->algorithm && !is_named(list[i], desc->algorithm))
+  *least = SIZE_MAX;
+  for (size_t i = 0; i < count && used < PPH_CONV_CHOICES; i++) {
+    if ((desc->algorithm && !is_named(list[i], desc->algorithm)) ||
+        !pph_algo_allowed(list[i], &spec))
       continue;
-    if (!pph_algo_allowed(list[i], &spec))
+    ranked one = {list[i], list[i]->cost(list[i], &spec)};
+    *least = one.cost.packed_bytes < *least ? one.cost.packed_bytes : *least;
+    if (one.cost.packed_bytes > desc->weight_bytes)
       continue;
-    pph_algo_cost one = list[i]->cost(list[i], &spec);
-    least = one.packed_bytes < least ? one.packed_bytes : least;
-    if (one.packed_bytes > desc->weight_bytes ||
-        (*chosen && weigh(list[i], &one) >= weigh(*chosen, cost)))
-      continue;
-    *chosen = list[i];
-    *cost = one;
+    uint32_t at = used++;
+    for (; at > 0 && weigh(one.algo, &one.cost) <
+                         weigh(all[at - 1].algo, &all[at - 1].cost);
+         at--)
+      all[at] = all[at - 1];
+    all[at] = one;
   }
-  if (*chosen)
+  return used;
+}
+
+/* PPH_OK when there is a choice. */
+static pph_status require_choice(const pph_conv_op *op, uint32_t count,
+                                 size_t least, pph_error *error) {
+  const pph_conv_desc *desc = &op->desc;
+  if (count)
     return PPH_OK;
   if (least < SIZE_MAX)
     return pph_fail(error, PPH_LIMIT_EXCEEDED, "pph_conv_desc",
@@ -209,13 +225,14 @@ static pph_status make_plan(pph_conv_op *op, int64_t batch,
                             const int64_t *input, pph_error *error) {
   drop_plan(op);
   PPH_TRY(pph_conv_desc_resolve(&op->desc, batch, input, &op->spec, error));
-  const pph_algo *algo;
-  pph_algo_cost cost;
-  PPH_TRY(choose_algo(op, &algo, &cost, error));
-  pph_algo_plan plan = {.algo = algo};
-  PPH_TRY(algo->prepare(algo, &op->spec, op->heap, &plan, error));
+  ranked all[PPH_CONV_CHOICES];
+  size_t least;
+  uint32_t count = rank(op, all, &least);
+  PPH_TRY(require_choice(op, count, least, error));
+  pph_algo_plan plan = {.algo = all[0].algo};
+  PPH_TRY(plan.algo->prepare(plan.algo, &op->spec, op->heap, &plan, error));
   op->plan = plan;
-  op->cost = cost;
+  op->cost = all[0].cost;
   op->has_shape = true;
   return PPH_OK;
 }
@@ -234,6 +251,26 @@ pph_status pph_conv_op_reshape(pph_conv_op *op, int64_t batch,
     output[i] = op->spec.problem.axes[PPH_PROBLEM_AXES - axes + i].output;
   *workspace_bytes = op->plan.thread_bytes * op->spec.threads;
   return PPH_OK;
+}
+
+pph_status pph_conv_op_rank(pph_conv_op *op, int64_t batch,
+                            const int64_t *input, pph_conv_choice *choices,
+                            uint32_t *count, pph_error *error) {
+  ranked all[PPH_CONV_CHOICES];
+  size_t least;
+  *count = 0;
+  drop_plan(op);
+  PPH_TRY(pph_conv_desc_resolve(&op->desc, batch, input, &op->spec, error));
+  uint32_t used = rank(op, all, &least);
+  PPH_TRY(require_choice(op, used, least, error));
+  for (uint32_t i = 0; i < used; i++)
+    choices[i] = (pph_conv_choice){all[i].algo->name, all[i].cost.us};
+  *count = used;
+  return PPH_OK;
+}
+
+const char *pph_conv_op_print(const pph_conv_op *op, char *text, size_t size) {
+  return pph_problem_print(&op->spec.problem, text, size);
 }
 
 static pph_status check_tensors(const pph_conv_op *op,

@@ -34,4 +34,23 @@ PPH_NODISCARD pph_status pph_conv_op_run(const pph_conv_op *op,
                                          pph_error *error);
 pph_operator_info pph_conv_op_explain(const pph_conv_op *op);
 
+/* An algorithm and what it is expected to take. */
+typedef struct pph_conv_choice {
+  const char *algorithm; /* static */
+  double us;             /* one thread */
+} pph_conv_choice;
+
+enum { PPH_CONV_CHOICES = 16 };
+
+/* The algorithms that may compute this shape: first the one that reshape takes,
+   the others as they are expected to be slower. The operator has no shape
+   afterwards. Errors as of reshape. */
+PPH_NODISCARD pph_status pph_conv_op_rank(pph_conv_op *op, int64_t batch,
+                                          const int64_t *input,
+                                          pph_conv_choice *choices,
+                                          uint32_t *count, pph_error *error);
+
+/* The problem of the last reshape or rank, as pph_problem_print has it. */
+const char *pph_conv_op_print(const pph_conv_op *op, char *text, size_t size);
+
 #endif

@@ -479,8 +479,12 @@ pph_status pph_optimize_layout(pph_delegate_edit *edit) {
     edit->x.value_capacity = capacity;
     return PPH_OK;
   }
-  snprintf(text, sizeof text, "%u transposes become %u", transposes,
-           count_transposes(edit));
+  uint32_t left = count_transposes(edit);
+  if (left == transposes)
+    snprintf(text, sizeof text, "%u transposes and reshapes move less",
+             transposes);
+  else
+    snprintf(text, sizeof text, "%u transposes become %u", transposes, left);
   pph_delegate_edit_tell(edit, text);
   edit->changes++;
   return PPH_OK;

@@ -277,6 +277,8 @@ static pph_status export_all(writer *w, pph_pte_files *files) {
   PPH_TRY(pph_payload_export_graph(&w->x, w->graph, &w->arena, w->error));
   PPH_TRY(make_values(w));
   PPH_TRY(write_payload(w));
+  files->nodes = w->x.node_count;
+  files->delegates = 1;
   if (w->external)
     PPH_TRY(write_constants(w, files));
   return write_program(w, files);

@@ -11,6 +11,7 @@ typedef struct pph_pte_files {
   size_t program_bytes;
   void *constants; /* NULL unless asked for */
   size_t constant_bytes;
+  uint32_t nodes, delegates; /* of the program */
 } pph_pte_files;
 
 /* `graph`: shapes known, layouts chosen, all f32. `external` puts filters and

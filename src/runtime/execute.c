@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "runtime/program.h"
 
-static double now_microseconds(void) {
+double pph_program_now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
@@ -57,9 +57,9 @@ static pph_status run_step(pph_program *program, uint32_t index,
       program->inputs + program->first_input[index],
       program->outputs + program->first_output[index],
       block + program->workspace_offset};
-  double start = now_microseconds();
+  double start = pph_program_now();
   PPH_TRY(step->backend->run(context, step, &pointers, error));
-  program->microseconds[index] = now_microseconds() - start;
+  program->microseconds[index] = pph_program_now() - start;
   return PPH_OK;
 }
 

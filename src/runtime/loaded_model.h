@@ -3,6 +3,7 @@
 #define PPH_RUNTIME_LOADED_MODEL_H
 
 #include "polyphase/session.h"
+#include "pte/container.h"
 #include "runtime/program.h"
 
 struct pph_model {
@@ -25,6 +26,12 @@ PPH_NODISCARD pph_status pph_file_read(const char *path,
 PPH_NODISCARD pph_status
 pph_loaded_model_import(pph_model *model, const char *folder,
                         const pph_model_options *options, pph_error *error);
+
+/* A program has one graph per method. `name` NULL: "forward", else the only
+   one. PPH_INVALID_ARGUMENT lists the names that there are. */
+PPH_NODISCARD pph_status pph_loaded_model_find_method(
+    const pph_pte *pte, const char *name, const pph_pte_plan **plan,
+    pph_error *error);
 
 struct pph_session {
   const pph_model *model;

@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "graph/shape.h"
 #include "runtime/program.h"
+#include "runtime/tune.h"
 
 /* Which backends an engine asks, in order. */
 static const pph_backend *const engines[][4] = {
@@ -26,9 +27,10 @@ static const pph_backend *choose_backend(const pph_graph *graph,
 }
 
 static pph_status lower_node(pph_program *program, const pph_node *node,
-                             pph_engine engine, pph_backend_context *context,
-                             pph_error *error) {
-  const pph_backend *backend = choose_backend(&program->graph, node, engine);
+                             const pph_program_options *options,
+                             pph_backend_context *context, pph_error *error) {
+  const pph_backend *backend =
+      choose_backend(&program->graph, node, options->engine);
   if (!backend)
     return pph_node_fail(node, error, PPH_UNSUPPORTED,
                          "no backend runs this node");
@@ -38,7 +40,12 @@ static pph_status lower_node(pph_program *program, const pph_node *node,
                      .node = node,
                      .algorithm = backend->name,
                      .alias_input = UINT32_MAX};
-  PPH_TRY(backend->prepare(context, step, error));
+  bool prepared = false;
+  if (options->tuner)
+    PPH_TRY(pph_tuner_prepare(options->tuner, options->engine, context, step,
+                              &prepared, error));
+  if (!prepared)
+    PPH_TRY(backend->prepare(context, step, error));
   program->step_count++;
   bool moves = node->kind == PPH_NODE_RELAYOUT ||
                node->kind == PPH_NODE_TRANSPOSE;
@@ -72,18 +79,33 @@ static pph_status allocate_tables(pph_program *program, pph_error *error) {
   return PPH_OK;
 }
 
-pph_status pph_program_lower(pph_program *program, pph_engine engine,
-                             pph_backend_context *context, pph_error *error) {
-  PPH_TRY(allocate_tables(program, error));
+static pph_status lower_nodes(pph_program *program,
+                              const pph_program_options *options,
+                              pph_backend_context *context, pph_error *error) {
   uint32_t input = 0, output = 0;
   for (const pph_node *node = program->graph.first; node; node = node->next) {
     program->first_input[program->step_count] = input;
     program->first_output[program->step_count] = output;
     input += node->input_count;
     output += node->output_count;
-    PPH_TRY(lower_node(program, node, engine, context, error));
+    PPH_TRY(lower_node(program, node, options, context, error));
+    if (options->tuner)
+      pph_tuner_tell(options->tuner, program->step_count,
+                     program->graph.node_count);
   }
   return PPH_OK;
+}
+
+pph_status pph_program_lower(pph_program *program,
+                             const pph_program_options *options,
+                             pph_backend_context *context, pph_error *error) {
+  PPH_TRY(allocate_tables(program, error));
+  if (options->tuner)
+    pph_tuner_begin(options->tuner);
+  pph_status status = lower_nodes(program, options, context, error);
+  if (options->tuner)
+    pph_tuner_end(options->tuner, program);
+  return status;
 }
 
 double pph_program_flops(const pph_graph *graph, const pph_node *node) {

@@ -74,9 +74,9 @@ static void list_methods(const pph_pte_program *program, char *text,
   }
 }
 
-/* A program has one graph per method. */
-static pph_status find_method(const pph_pte *pte, const char *name,
-                              const pph_pte_plan **plan, pph_error *error) {
+pph_status pph_loaded_model_find_method(const pph_pte *pte, const char *name,
+                                        const pph_pte_plan **plan,
+                                        pph_error *error) {
   char methods[160];
   if (!pte->program)
     return pph_fail(error, PPH_UNSUPPORTED, "",
@@ -101,7 +101,7 @@ static pph_status import_with(pph_model *model,
   pph_pte *pte;
   PPH_TRY(pph_pte_open(&source, files->sources, files->count, &model->heap,
                        &pte, error));
-  pph_status status = find_method(pte, method, &plan, error);
+  pph_status status = pph_loaded_model_find_method(pte, method, &plan, error);
   if (status == PPH_OK)
     status = pph_pte_import(pte, plan, &model->graph, error);
   pph_pte_close(pte);
@@ -134,6 +134,10 @@ pph_status pph_loaded_model_import(pph_model *model, const char *folder,
   if (options && options->method)
     return pph_fail(error, PPH_INVALID_ARGUMENT, "",
                     "is no ExecuTorch program, so it has no methods");
+  if (options && options->constant_count)
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "",
+                    "is no ExecuTorch program, so it takes no constants of "
+                    "pph_model_options.constants");
   return pph_onnx_import(model->bytes, model->length, folder, &model->limits,
                          &model->graph, error);
 }

@@ -57,7 +57,7 @@ static pph_status build(pph_program *program, const pph_tensor *inputs,
                         pph_backend_context *context, pph_error *error) {
   PPH_TRY(specialise(program, inputs, options->is_shape_input, error));
   PPH_TRY(pph_pipeline_run(&program->graph, &options->passes, error));
-  PPH_TRY(pph_program_lower(program, options->engine, context, error));
+  PPH_TRY(pph_program_lower(program, options, context, error));
   return pph_program_plan_memory(program, error);
 }
 

@@ -32,6 +32,7 @@ typedef struct pph_program {
   size_t block_bytes;
   size_t workspace_offset;
   uint32_t transposes;
+  uint32_t measured, remembered, unwritten; /* as pph_plan_info has them */
   /* Pointers of all steps, one array each step's slice; valid for `block`. */
   const void **inputs;
   void **outputs;
@@ -44,6 +45,7 @@ typedef struct pph_program_options {
   /* Per graph input: its values become constants of the program, because
      shapes depend on them. NULL: none. */
   const bool *is_shape_input;
+  struct pph_tuner *tuner; /* NULL: costs alone decide */
   pph_pass_options passes;
 } pph_program_options;
 
@@ -58,7 +60,7 @@ void pph_program_destroy(pph_program *program, pph_backend_context *context);
 
 /* Steps from nodes: asks the engine's backends in order. (lower.c) */
 PPH_NODISCARD pph_status pph_program_lower(pph_program *program,
-                                           pph_engine engine,
+                                           const pph_program_options *options,
                                            pph_backend_context *context,
                                            pph_error *error);
 
@@ -74,6 +76,9 @@ PPH_NODISCARD pph_status pph_program_run(pph_program *program,
                                          const pph_tensor *inputs, void *block,
                                          pph_tensor *outputs,
                                          pph_error *error);
+
+/* Microseconds of a monotonic clock. (execute.c) */
+double pph_program_now(void);
 
 /* 2 * multiply-adds of a convolution-like node, else 0. */
 double pph_program_flops(const pph_graph *graph, const pph_node *node);

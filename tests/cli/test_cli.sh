@@ -35,11 +35,39 @@ said() {
   }
 }
 
+# npy SHAPE BYTES: an f32 array, in the octal of printf.
+npy() {
+  printf '\223NUMPY\001\000\166\000%-117s\n' \
+    "{'descr': '<f4', 'fortran_order': False, 'shape': ($1), }"
+  printf "$2"
+}
+
+# y = x + h, also as hn; z is y in 16 bits.
+for bytes in \
+  '\010\010\072\251\001\012\016\012\001x\012\001h\022\001y\042\003A' \
+  'dd\012\027\012\001y\022\001z\042\004Cast\052\011\012\002to\030' \
+  '\012\240\001\002\012\021\012\001y\022\002hn\042\010Identity\022' \
+  '\001gZ\023\012\001x\022\016\012\014\010\001\022\010\012\002\010' \
+  '\001\012\002\010\002Z\023\012\001h\022\016\012\014\010\001\022' \
+  '\010\012\002\010\001\012\002\010\002b\023\012\001y\022\016\012' \
+  '\014\010\001\022\010\012\002\010\001\012\002\010\002b\024\012' \
+  '\002hn\022\016\012\014\010\001\022\010\012\002\010\001\012\002' \
+  '\010\002b\023\012\001z\022\016\012\014\010\012\022\010\012\002' \
+  '\010\001\012\002\010\002B\002\020\015'; do
+  printf "$bytes"
+done >"$work/sum.onnx"
+# The steps [1,2], [3,4], [5,6]; a state [1,1].
+ones='\000\000\200?\000\000\200?'
+npy "3, 1, 2" '\000\000\200?\000\000\000@\000\000@@\000\000\200@'\
+'\000\000\240@\000\000\300@' >"$work/x3.npy"
+npy "1, 2" "$ones" >"$work/ones.npy"
 expect 2 "no command" "$polyphase"
 said err "usage: polyphase COMMAND"
 expect 0 "help" "$polyphase" --help
 said out "polyphase COMMAND --help tells more"
 expect 0 "version" "$polyphase" --version
+said out "polyphase 0."
+expect 0 "version" "$polyphase" -v
 said out "polyphase 0."
 expect 2 "unknown command" "$polyphase" fly
 said err 'unknown command "fly"'
@@ -48,9 +76,40 @@ for command in run check info bench; do
   said out "usage: polyphase $command"
   said out "--threads N"
   ! grep -E '.{81}' "$work/out" || fail "$command --help is over 80 columns"
+  expect 0 "$command --version" "$polyphase" $command --version
+  said out "polyphase 0."
   expect 2 "$command, unknown option" "$polyphase" $command --no-such x
   said err "unknown option --no-such"
 done
+expect 0 "help of -o in run" "$polyphase" run --help
+said out ".png, .npy or .wav"
+for command in compile optimize; do
+  expect 0 "help of -o in $command" "$polyphase" $command --help
+  said out "-o, --output FILE.pte"
+  ! grep -q '\.wav' "$work/out" || fail "$command --help speaks of run"
+  ! grep -E '.{81}' "$work/out" || fail "$command --help is over 80 columns"
+done
+expect 0 "help of --shape in compile" "$polyphase" compile --help
+said out "where the file leaves it open"
+expect 2 "an option twice" "$polyphase" run "$model" -o "$work/a.png" \
+  --output "$work/b.png"
+said err "--output is given twice, the second time as $work/b.png"
+expect 2 "a number twice" "$polyphase" bench "$model" --seconds 1 --seconds 2
+said err "--seconds is given twice"
+expect 2 "the same shape twice" "$polyphase" info "$model" \
+  --shape 0=1x3x5x7 --shape picture=1x3x5x7
+said err 'the shape of input "picture" is given twice'
+expect 0 "two shapes" "$polyphase" info "$work/sum.onnx" --shape x=1x2 \
+  --shape h=1x2
+expect 2 "no value" "$polyphase" run "$work/sum.onnx" -i x=
+said err "x=: nothing follows the '='"
+expect 2 "an empty argument" "$polyphase" run ""
+said err "an argument is empty"
+expect 0 "16 bits" "$polyphase" run "$work/sum.onnx" -i x="$work/ones.npy" \
+  -i h="$work/ones.npy"
+grep -Eq '^z +f16 +\[1,2\] +2 +2 +2$' "$work/out" || fail "no values of f16"
+expect 2 "constants of ONNX" "$polyphase" info "$model" --constants x.ptd
+said err "no ExecuTorch program, so it takes no constants of --constants"
 expect 2 "run without a model" "$polyphase" run
 said err "too few arguments"
 expect 2 "bad number" "$polyphase" info "$model" --threads many
@@ -63,6 +122,25 @@ said err "polyphase: bad model or file: $work/garbage.onnx: "
 expect 5 "memory limit" "$polyphase" run "$model" --max-memory 1 \
   "$source/examples/upscale/sample.png"
 said err "the limit is reached (--max-memory)"
+
+# full COMMAND...: nothing of what it prints can be written.
+full() {
+  expect 3 "$* to a full device" sh -c '"$@" >/dev/full' sh "$@"
+  said err "standard output: cannot be written"
+}
+if [ -w /dev/full ]; then
+  full "$polyphase" --help
+  full "$polyphase" --version
+  full "$polyphase" run --help
+  full "$polyphase" info "$model"
+  full "$polyphase" info "$model" --json
+  full "$polyphase" run "$model" "$source/examples/upscale/sample.png"
+  full "$polyphase" check "$model" --shape 0=1x3x5x7
+  full "$polyphase" check "$model" --shape 0=1x3x9x9 --atol 0 --rtol 0
+  full "$polyphase" bench "$model" --shape 0=1x3x5x7 --seconds 0.01
+  expect 2 "bad usage stays bad usage" sh -c '"$@" >/dev/full' sh \
+    "$polyphase" run
+fi
 
 seeds=$source/fuzz/corpus/fuzz_pte
 expect 0 "info of a program" "$polyphase" info "$seeds/program.pte"
@@ -86,17 +164,37 @@ expect 2 "compile without -o" "$polyphase" compile "$model"
 said err "says where to write"
 expect 0 "compile" "$polyphase" compile "$model" -o "$work/whole.pte" \
   --shape 0=1x3x12x16
+said out "$work/whole.pte: "
+said out " nodes in 1 delegate, $(wc -c <"$work/whole.pte" | tr -d ' ') bytes"
 expect 0 "compile with constants beside" "$polyphase" compile "$model" \
   -o "$work/split.pte" --external-constants "$work/split.ptd" \
   --shape 0=1x3x12x16
+said out "split.ptd: constants, $(wc -c <"$work/split.ptd" | tr -d ' ') bytes"
 expect 0 "a compiled model computes the same" "$polyphase" check "$model" \
   "$work/whole.pte" --shape 0=1x3x12x16
 expect 0 "constants beside are the same" "$polyphase" check \
   "$work/whole.pte" "$work/split.pte" --constants "$work/split.ptd"
+expect 0 "constants of one of two" "$polyphase" check "$model" \
+  "$work/split.pte" --constants "$work/split.ptd" --shape 0=1x3x12x16
 expect 2 "program and constants in one file" "$polyphase" compile "$model" \
   -o "$work/one" --external-constants "$work/./one" \
   --shape 0=1x3x12x16
 said err "must be two files"
+cp "$model" "$work/own.onnx"
+expect 2 "compile over the source" "$polyphase" compile "$work/own.onnx" \
+  -o "$work/./own.onnx" --shape 0=1x3x12x16
+said err "would be written over $work/own.onnx, which is read"
+expect 2 "constants over the source" "$polyphase" compile "$work/own.onnx" \
+  -o "$work/x.pte" --external-constants "$work/own.onnx" --shape 0=1x3x12x16
+cmp -s "$model" "$work/own.onnx" || fail "the source was replaced"
+expect 2 "compile to a bundle's name" "$polyphase" compile "$model" \
+  -o "$work/x.bpte" --shape 0=1x3x12x16
+said err "without test cases: call it .pte"
+expect 2 "compile of no such method" "$polyphase" compile "$work/whole.pte" \
+  -o "$work/x.pte" --method backward
+said err 'has no method "backward"; its methods: forward'
+expect 0 "compile of a method" "$polyphase" compile "$work/whole.pte" \
+  -o "$work/x.pte" --method forward
 cp "$work/split.ptd" "$work/kept.ptd"
 expect 3 "compile to no folder" "$polyphase" compile "$model" \
   -o "$work/none/x.pte" --external-constants "$work/split.ptd" \
@@ -107,6 +205,18 @@ expect 2 "compile for another shape" "$polyphase" compile "$model" \
 said err "picture: the input has shape [2,3,12,16], must be [1,3,"
 expect 0 "info of a compiled program" "$polyphase" info "$work/whole.pte"
 said out "runs: yes"
+expect 0 "info of a method" "$polyphase" info "$seeds/program.pte" \
+  --method again
+! grep -q "method forward" "$work/out" || fail "more than one method"
+expect 2 "info of no method" "$polyphase" info "$seeds/program.pte" \
+  --method none --json
+said err 'has no method "none"; its methods: forward, again'
+expect 0 "the plan of a program" "$polyphase" info "$work/whole.pte" \
+  --dump all --shape 0=1x3x12x16
+said out "steps "
+said err "# after drop_dead_nodes"
+expect 2 "another shape of a program" "$polyphase" info "$work/whole.pte" \
+  --shape 0=1x4x12x16
 expect 0 "info without constants" "$polyphase" info "$work/split.pte"
 said out "is neither in the program nor in a .ptd of --constants"
 expect 3 "run without constants" "$polyphase" check "$work/split.pte"
@@ -120,6 +230,21 @@ said err "-o FILE.pte says where to write"
 expect 3 "optimize of garbage" "$polyphase" optimize "$work/garbage.onnx" \
   -o "$work/none.pte"
 said err "polyphase: bad model or file: $work/garbage.onnx: "
+said err '"polyphase compile" makes a fast one of an ONNX model'
+expect 2 "a bundle under a program's name" "$polyphase" optimize \
+  "$seeds/bundle.bpte" -o "$work/none.pte"
+said err "call it .bpte"
+expect 2 "a program under a bundle's name" "$polyphase" optimize \
+  "$work/whole.pte" -o "$work/none.bpte"
+expect 2 "a program over constants" "$polyphase" optimize "$work/split.pte" \
+  --constants "$work/split.ptd" -o "$work/split.ptd"
+said err "would be written over $work/split.ptd, which is read"
+expect 2 "constants over a program" "$polyphase" optimize "$work/split.pte" \
+  --constants "$work/split.ptd" -o "$work/none.pte" \
+  --constants-out "$work/split.pte"
+cp "$work/split.pte" "$work/place.pte"
+expect 0 "in its own place" "$polyphase" optimize "$work/place.pte" \
+  --constants "$work/split.ptd" -o "$work/place.pte"
 expect 4 "optimize of constants alone" "$polyphase" optimize \
   "$seeds/constants.ptd" -o "$work/none.pte"
 said err "there is no program to rewrite"
@@ -138,6 +263,9 @@ said out "4 phases in"
 said out "2 changes"
 expect 0 "a rewritten program computes the same" "$polyphase" check \
   "$work/plain.pte" "$work/faster.pte"
+expect 3 "optimize to no folder" "$polyphase" optimize "$work/plain.pte" \
+  -o "$work/none/x.pte" --polyphase always
+[ ! -s "$work/out" ] || fail "changes are told that were not written"
 expect 0 "optimize again" "$polyphase" optimize "$work/faster.pte" \
   -o "$work/again.pte"
 said out "nothing to change"
@@ -181,6 +309,15 @@ expect 0 "run again, two threads" "$polyphase" run "$model" --threads 2 \
 cmp -s "$work/doubled.png" "$work/again.png" || fail "threads change pixels"
 expect 0 "output folder" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" --output-dir "$work/outputs"
+expect 0 "folders above" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" --output-dir "$work/a/b/c"
+cmp -s "$work/outputs/doubled.npy" "$work/a/b/c/doubled.npy" ||
+  fail "another output"
+expect 3 "a file for a folder" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" --output-dir "$work/doubled.png"
+said err "cannot be made: Not a directory"
+expect 0 "output folder" "$polyphase" run "$model" \
+  "$source/examples/upscale/sample.png" --output-dir "$work/outputs"
 [ -s "$work/outputs/doubled.npy" ] || fail "no doubled.npy"
 said err "-> $work/outputs/doubled.npy"
 expect 0 "json" "$polyphase" run "$model" --json \
@@ -220,6 +357,53 @@ said err 'input "picture" has no steps'
 expect 2 "a method of ONNX" "$polyphase" run "$model" --method forward
 said err "no ExecuTorch program"
 
+expect 0 "an output handed on" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=h -i x="$work/x3.npy"
+said out "y       f32   [3,1,2]    1   12  5.66667"
+npy "3, 1, 2" '\000\000\200?\000\000\000@\000\000\200@\000\000\300@'\
+'\000\000\020A\000\000@A' >"$work/sums.npy"
+expect 0 "sums of the steps" "$polyphase" check "$work/sum.onnx" --steps \
+  --feed 1=1 -i x="$work/x3.npy" --expect y="$work/sums.npy" \
+  --expect hn="$work/sums.npy" --atol 0 --rtol 0
+said out "the outputs agree"
+expect 0 "a first state" "$polyphase" run "$work/sum.onnx" --steps --json \
+  --feed hn=h -i x="$work/x3.npy" -i h="$work/ones.npy"
+said out '"min": 2, "max": 13'
+[ ! -s "$work/err" ] || fail "a message about a state that is fed"
+expect 0 "a state not handed on" "$polyphase" run "$work/sum.onnx" --steps \
+  -i x="$work/x3.npy" -i h="$work/ones.npy"
+said err "h: is the same at every step; --feed OUTPUT=h would hand an output on"
+expect 0 "steps of check" "$polyphase" check "$work/sum.onnx" --steps \
+  -i x="$work/x3.npy" --feed hn=h --json
+said out '"same_shape": true, "type": "f32", "shape": [3, 1, 2]'
+expect 0 "steps of random values" "$polyphase" check "$work/sum.onnx" --steps
+expect 1 "another state" "$polyphase" check "$work/sum.onnx" --steps \
+  -i x="$work/x3.npy" -i h="$work/ones.npy" --expect y="$work/sums.npy"
+expect 1 "another shape" "$polyphase" check "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" --expect y="$work/sums.npy"
+said out "f32 [1,2], must be f32 [3,1,2]"
+expect 2 "another type" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed z=h -i x="$work/x3.npy"
+said err 'h: is f32 [1,2], output "z" that --feed hands to it f16 [1,2]'
+expect 2 "no such output" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hm=h -i x="$work/x3.npy"
+said err 'hm=h: the model has no such output; it has "y", "hn", "z"'
+expect 2 "no such input" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=k -i x="$work/x3.npy"
+said err 'hn=k: the model has no such input; it has "x", "h"'
+expect 2 "fed twice" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=h --feed y=h -i x="$work/x3.npy"
+said err 'input "h" is fed twice'
+expect 2 "fed and given" "$polyphase" run "$work/sum.onnx" --steps \
+  --feed hn=h -i x="$work/x3.npy" -i h="$work/x3.npy"
+said err 'input "h" has 3 steps, must have the first alone'
+expect 2 "feed without steps" "$polyphase" run "$work/sum.onnx" \
+  --feed hn=h -i x="$work/ones.npy"
+said err "--feed goes with --steps"
+expect 2 "the first state of an open shape" "$polyphase" run "$model" --steps \
+  --feed 0=0
+said err "picture: its shape is not known: give its value at the first step"
+
 programs=$source/../shared/pte/real
 if [ -d "$programs" ]; then
   expect 0 "a bundle's own cases" "$polyphase" check "$programs/bundled.bpte"
@@ -258,6 +442,10 @@ expect 2 "a stored output of no input" "$polyphase" check "$model" \
   --shape 0=1x3x12x16 --expect "0=$work/outputs/doubled.npy"
 said err "--expect takes every input by --input: the model has 1, 0 given"
 [ ! -s "$work/out" ] || fail "a verdict about nothing"
+expect 2 "a stored output twice" "$polyphase" check "$model" \
+  -i "picture=$work/outputs/doubled.npy" --expect "0=$work/sums.npy" \
+  --expect "doubled=$work/sums.npy"
+said err 'output "doubled" is given twice'
 expect 2 "an unknown output" "$polyphase" check "$model" \
   --expect "some=$work/outputs/doubled.npy"
 said err 'the model has no such output; it has "doubled"'
@@ -316,6 +504,32 @@ expect 2 "unknown processor level" "$polyphase" info "$model" --cpu sse
 said err "--cpu takes best|scalar|avx2|avx512|neon"
 expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \
   "$source/examples/upscale/sample.png" -o "$work/scalar.png"
+# Choosing by measurement; every later run takes what is in the file.
+sample=$source/examples/upscale/sample.png
+expect 0 "tune" "$polyphase" run "$model" "$sample" --accuracy exact \
+  --tune-file "$work/tune" --output-dir "$work/tuned"
+said err "tune: 3 convolutions measured, 3 remembered"
+expect 0 "exact without tune" "$polyphase" run "$model" "$sample" \
+  --accuracy exact --output-dir "$work/exact"
+cmp -s "$work/tuned/doubled.npy" "$work/exact/doubled.npy" ||
+  fail "tune changed exact results"
+expect 0 "bench --tune" "$polyphase" bench "$model" --shape 0=1x3x8x8 \
+  --seconds 0.01 --tune --tune-file "$work/tune8"
+said err "tune: 3 convolutions measured"
+sed 's/ = .*/ = native.gather/' "$work/tune8" >"$work/forced"
+expect 0 "what is remembered is taken" "$polyphase" bench "$model" \
+  --shape 0=1x3x8x8 --seconds 0.01 --tune-file "$work/forced" --json
+said err "tune: 0 convolutions measured, 6 remembered"
+said out '"kind": "ConvTranspose", "output_shape": [1, 3, 16, 16], "algorithm": "native.gather"'
+expect 0 "nowhere to remember" "$polyphase" run "$model" "$sample" \
+  --tune-file "$work/none/tune"
+said err "tune: $work/none/tune cannot be written: the choices are not kept"
+XDG_CACHE_HOME=$work/cache expect 0 "the usual file" "$polyphase" bench \
+  "$model" --shape 0=1x3x8x8 --seconds 0.01 --tune
+[ -s "$work/cache/polyphase/tune" ] || fail "no file in XDG_CACHE_HOME"
+expect 2 "tune of --op" "$polyphase" bench --tune \
+  --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
+said err "--op measures every algorithm anyway"
 expect 2 "short descriptor" "$polyphase" bench --op "f32 n1 g0"
 said err 'problem, column 10: the text ends, "ci" is missing'
 
