@@ -280,4 +280,7 @@ void kernel_check_transpose(kernel_check *check) {
     for (size_t columns = 1; columns <= 36; columns++)
       for (int dense = 0; dense < 2; dense++)
         check_matrix(check, rows, columns, dense);
+  for (size_t rows = 254; rows <= 274; rows += 2)
+    for (size_t columns = 15; columns <= 33; columns++)
+      check_matrix(check, rows, columns, false);
 }

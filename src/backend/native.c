@@ -38,6 +38,8 @@ static pph_status prepare_move(pph_backend_context *context, pph_step *step,
     pph_move_release(context->heap, &state->move);
     return pph_fail_memory(error); /* supports() said yes */
   }
+  for (uint32_t i = 0; i < state->move.count; i++)
+    pph_strided_copy_speed_up(&state->move.copies[i], context->cpu);
   step->algorithm = "native.copy";
   if (pph_move_is_alias(step->graph, step->node, &state->move)) {
     step->alias_input = state->move.sources[0];

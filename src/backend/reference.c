@@ -78,15 +78,15 @@ static pph_status prepare(pph_backend_context *context, pph_step *step,
 }
 
 /* Copies between a value's layout and plain order. */
-static void reorder(const pph_value *value, const void *source, void *target,
-                    bool to_plain) {
+static void reorder(const pph_value *value, pph_cpu cpu, const void *source,
+                    void *target, bool to_plain) {
   pph_value plain = *value;
   plain.layout = PPH_LAYOUT_PLAIN;
   int64_t laid[PPH_MAX_RANK], rows[PPH_MAX_RANK];
   pph_layout_strides(value, laid);
   pph_layout_strides(&plain, rows);
   pph_strided_copy copy = {.rank = value->shape.rank,
-                           .element_size = pph_dtype_size(value->type)};
+                           .element_size = pph_dtype_size(value->type),};
   for (int32_t i = 0; i < copy.rank; i++) {
     copy.dims[i] = value->shape.dims[i];
     if (copy.dims[i] == 0)
@@ -95,6 +95,7 @@ static void reorder(const pph_value *value, const void *source, void *target,
     copy.target_strides[i] = to_plain ? rows[i] : laid[i];
   }
   pph_strided_copy_simplify(&copy);
+  pph_strided_copy_speed_up(&copy, cpu);
   pph_strided_copy_run(&copy, source, target, 0,
                        copy.rank ? copy.dims[0] : 1);
 }
@@ -113,8 +114,8 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
     if (state->offsets[i] != SIZE_MAX) {
       void *plain = scratch + state->offsets[i];
       if (is_input)
-        reorder(pph_graph_value(step->graph, operand(node, i)), data, plain,
-                true);
+        reorder(pph_graph_value(step->graph, operand(node, i)), context->cpu,
+                data, plain, true);
       data = plain;
     }
     state->tensors[i].data = data;
@@ -124,7 +125,7 @@ static pph_status run(pph_backend_context *context, const pph_step *step,
   for (uint32_t i = node->input_count; i < operands; i++)
     if (state->offsets[i] != SIZE_MAX)
       reorder(pph_graph_value(step->graph, operand(node, i)),
-              state->tensors[i].data,
+              context->cpu, state->tensors[i].data,
               pointers->outputs[i - node->input_count], false);
   return PPH_OK;
 }

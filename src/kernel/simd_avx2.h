@@ -80,6 +80,16 @@ static inline void vec_turn4(vec rows[4]) {
   rows[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23));
   rows[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23));
 }
+static inline void vec_turn(vec rows[LANES]) {
+  vec_turn4(rows);
+  vec_turn4(rows + 4);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++) {
+    vec low = rows[i], high = rows[i + 4];
+    rows[i] = _mm256_permute2f128_ps(low, high, 0x20);
+    rows[i + 4] = _mm256_permute2f128_ps(low, high, 0x31);
+  }
+}
 
 static inline void vec_transpose4(const float *source, size_t source_step,
                                   float *target, size_t target_step) {

@@ -86,6 +86,24 @@ static inline void vec_turn4(vec rows[4]) {
   rows[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
 }
 
+/* The whole square of LANES vectors: squares of 4 x 4, then these squares. */
+static inline void vec_turn(vec rows[LANES]) {
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++)
+    vec_turn4(rows + 4 * i);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; i++) {
+    vec low01 = _mm512_shuffle_f32x4(rows[i], rows[i + 4], 0x44);
+    vec high01 = _mm512_shuffle_f32x4(rows[i], rows[i + 4], 0xee);
+    vec low23 = _mm512_shuffle_f32x4(rows[i + 8], rows[i + 12], 0x44);
+    vec high23 = _mm512_shuffle_f32x4(rows[i + 8], rows[i + 12], 0xee);
+    rows[i] = _mm512_shuffle_f32x4(low01, low23, 0x88);
+    rows[i + 4] = _mm512_shuffle_f32x4(low01, low23, 0xdd);
+    rows[i + 8] = _mm512_shuffle_f32x4(high01, high23, 0x88);
+    rows[i + 12] = _mm512_shuffle_f32x4(high01, high23, 0xdd);
+  }
+}
+
 /* LANES rows of 4 columns: target[j * target_step + i] =
    source[i * source_step + j]. Loads gather rows i, i + 4, i + 8, i + 12. */
 static inline void vec_transpose4(const float *source, size_t source_step,

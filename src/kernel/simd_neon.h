@@ -73,6 +73,7 @@ static inline void vec_turn4(vec rows[4]) {
         vcombine_f32(vget_high_f32(low.val[j]), vget_high_f32(high.val[j]));
   }
 }
+static inline void vec_turn(vec rows[LANES]) { vec_turn4(rows); }
 static inline void vec_transpose4(const float *source, size_t source_step,
                                   float *target, size_t target_step) {
   vec rows[4];

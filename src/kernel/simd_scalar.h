@@ -49,6 +49,7 @@ static inline vec vec_where_negative(vec v, vec negative) {
   return v < 0 ? negative : v;
 }
 
+static inline void vec_turn(vec rows[LANES]) { (void)rows; }
 static inline void vec_transpose4(const float *source, size_t source_step,
                                   float *target, size_t target_step) {
   for (size_t i = 0; i < 4; i++)

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernel/kernel_table.h"
+
 static void swap_axes(pph_strided_copy *copy, int32_t a, int32_t b) {
   int64_t dim = copy->dims[a];
   int64_t source = copy->source_strides[a], target = copy->target_strides[a];
@@ -44,6 +46,13 @@ void pph_strided_copy_simplify(pph_strided_copy *copy) {
   }
 }
 
+void pph_strided_copy_speed_up(pph_strided_copy *copy, pph_cpu cpu) {
+  if (copy->element_size == sizeof(float))
+    copy->transpose = (pph_transpose_kernel)pph_kernel_find(
+                          "f32_transpose", pph_cpu_choose(cpu))
+                          ->run;
+}
+
 /* The innermost axis, one element at a time, for a known element size. */
 #define DEFINE_ROW(name, type)                                                 \
   static void name(char *target, int64_t target_stride, const char *source,    \
@@ -82,37 +91,56 @@ static void copy_row(const pph_strided_copy *copy, char *target,
     copy_row_8(target, to, source, from, count);
 }
 
-/* A transpose of 32-bit elements in square tiles, so that each cache line read
-   is used whole: the last axis is dense in the target, `across` in the
-   source. */
-static void copy_tiles(const pph_strided_copy *copy, uint32_t *target,
-                       const uint32_t *source, int32_t across) {
-  enum { TILE = 16 };
+/* The last two axes, rows of few bytes that lie dense in both views: a call of
+   memcpy for each would take longer than the bytes. */
+static void copy_lines(const pph_strided_copy *copy, char *target,
+                       const char *source) {
+  enum { STEP = 16 };
   int32_t axis = copy->rank - 1;
-  int64_t columns = copy->dims[axis], rows = copy->dims[across];
-  int64_t from = copy->source_strides[axis];
-  int64_t to = copy->target_strides[across];
-  for (int64_t r0 = 0; r0 < rows; r0 += TILE) {
-    int64_t r1 = r0 + TILE < rows ? r0 + TILE : rows;
-    for (int64_t c0 = 0; c0 < columns; c0 += TILE) {
-      int64_t c1 = c0 + TILE < columns ? c0 + TILE : columns;
-      for (int64_t r = r0; r < r1; r++)
-        for (int64_t c = c0; c < c1; c++)
-          target[r * to + c] = source[c * from + r];
+  size_t size = copy->element_size;
+  size_t bytes = (size_t)copy->dims[axis] * size;
+  int64_t to = copy->target_strides[axis - 1] * (int64_t)size;
+  int64_t from = copy->source_strides[axis - 1] * (int64_t)size;
+  for (int64_t row = 0; row < copy->dims[axis - 1]; row++) {
+    for (size_t at = 0; at < bytes; at += STEP) { /* the last overlaps */
+      size_t place = at + STEP <= bytes ? at : bytes - STEP;
+      memcpy(target + place, source + place, STEP);
     }
+    target += to;
+    source += from;
   }
 }
 
+static bool has_lines(const pph_strided_copy *copy) {
+  enum { LEAST = 16, MOST = 256 };
+  int32_t axis = copy->rank - 1;
+  size_t bytes = (size_t)copy->dims[axis] * copy->element_size;
+  return axis > 0 && copy->target_strides[axis] == 1 &&
+         copy->source_strides[axis] == 1 && bytes >= LEAST && bytes <= MOST;
+}
+
+/* A transpose: the last axis is dense in the target, `across` in the source. */
+static void copy_turned(const pph_strided_copy *copy, char *target,
+                        const char *source, int32_t across) {
+  int32_t axis = copy->rank - 1;
+  copy->transpose(&(pph_transpose_block){
+      .rows = (size_t)copy->dims[axis],
+      .columns = (size_t)copy->dims[across],
+      .source = (const float *)(const void *)source,
+      .source_step = (size_t)copy->source_strides[axis],
+      .target = (float *)(void *)target,
+      .target_step = (size_t)copy->target_strides[across]});
+}
+
 /* The axis that is dense in the source when the last one is dense in the target
-   only; -1 when the copy is no transpose of 32-bit elements. Axis 0 is the one
-   that threads split, so it stays a loop. */
+   only; -1 when the copy is no transpose, or none that has a kernel. */
 static int32_t find_across(const pph_strided_copy *copy) {
   int32_t last = copy->rank - 1;
-  if (copy->element_size != 4 || last < 1 || copy->target_strides[last] != 1 ||
-      copy->source_strides[last] == 1)
+  if (!copy->transpose || last < 1 || copy->target_strides[last] != 1 ||
+      copy->source_strides[last] <= 1)
     return -1;
   for (int32_t i = 0; i < last; i++)
-    if (copy->source_strides[i] == 1)
+    if (copy->source_strides[i] == 1 && copy->target_strides[i] > 0)
       return i;
   return -1;
 }
@@ -150,13 +178,17 @@ void pph_strided_copy_run(const pph_strided_copy *whole, const void *source,
     if (copy.dims[i] <= 0)
       return;
   int32_t across = find_across(&copy);
+  bool lines = has_lines(&copy);
+  if (lines)
+    across = copy.rank - 2;
   int64_t index[PPH_COPY_MAX_RANK] = {0};
   do {
     char *to_bytes = (char *)target + to * (int64_t)size;
     const char *from_bytes = (const char *)source + from * (int64_t)size;
-    if (across >= 0)
-      copy_tiles(&copy, (uint32_t *)(void *)to_bytes,
-                 (const uint32_t *)(const void *)from_bytes, across);
+    if (lines)
+      copy_lines(&copy, to_bytes, from_bytes);
+    else if (across >= 0)
+      copy_turned(&copy, to_bytes, from_bytes, across);
     else
       copy_row(&copy, to_bytes, from_bytes);
   } while (advance(&copy, index, across, &from, &to));
