@@ -236,7 +236,8 @@ void algo_data_widen(const algo_data *data, int64_t inputs,
   size_t step =
       data->spec.output_channels_first ? 1 : (size_t)p->out_channels;
   for (int axis = PPH_WIDTH; axis >= PPH_HEIGHT; axis--) {
-    int64_t stride = p->transposed ? p->axes[axis].stride : 1;
+    int64_t stride =
+        p->transposed ? p->axes[axis].stride : p->axes[axis].dilation;
     for (size_t i = 0; i < data->outputs; i++)
       from[i] = results[i].magnitude;
     widen_axis(data, axis, inputs * stride, step, from, results);

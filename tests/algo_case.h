@@ -59,7 +59,8 @@ typedef struct algo_result {
 void algo_data_define(const algo_data *data, algo_result *results);
 
 /* Makes each magnitude the largest among the outputs of the same image and
-   channel less than inputs * stride apart along height and width. */
+   channel less than inputs * stride (dilation, where ordinary) apart along
+   height and width. */
 void algo_data_widen(const algo_data *data, int64_t inputs,
                      algo_result *results);
 

@@ -65,6 +65,10 @@ static void test_shapes(void **state) {
       "conv f32 n1 g1 ci16 co16 i2x2 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n1 g1 ci16 co16 i5x6x7 k1x3x3 s1x1x1 d1x1x1 p0,1,1,0,1,1",
       "conv f32 n1 g1 ci300 co40 i14x14 k3x3 s1x1 d1x1 p1,1,1,1",
+      "conv f32 n2 g1 ci32 co33 i1x50 k1x3 s1x1 d1x3 p0,3,0,3",
+      "conv f32 n1 g1 ci48 co16 i41x1 k3x1 s1x1 d5x1 p5,0,4,0",
+      "conv f32 n1 g1 ci32 co33 i13x17 k3x3 s1x1 d2x3 p2,3,1,3",
+      "conv f32 n1 g1 ci16 co20 i15x14 k3x3 s1x1 d6x4 p6,4,6,4",
   };
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
     for (uint32_t flags = 0; flags < 2; flags++)
@@ -111,6 +115,18 @@ static void test_any(void **state) {
                               .dilation = 1,
                               .channels_last = true},
                test_rounds(200));
+  for (uint32_t axes = 1; axes <= 2; axes++)
+    check_random(&(algo_bounds){.axes = axes,
+                                .ordinary = true,
+                                .batch = 2,
+                                .in_channels = 60,
+                                .out_channels = 20,
+                                .input = axes == 1 ? 90 : 20,
+                                .kernel = 3,
+                                .stride = 1,
+                                .dilation = 6,
+                                .channels_last = true},
+                 test_rounds(80));
 }
 
 /* Small pictures, all of whose outputs lie near an edge: many, as the largest
@@ -140,7 +156,8 @@ static void test_uneven(void **state) {
       "conv f32 n1 g1 ci32 co40 i21x20 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n1 g1 ci64 co24 i21x20 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n1 g1 ci48 co40 i1x120 k1x3 s1x1 d1x1 p0,1,0,1",
-      "conv f32 n1 g1 ci64 co24 i20x19 k2x2 s1x1 d1x1 p0,0,1,1"};
+      "conv f32 n1 g1 ci64 co24 i20x19 k2x2 s1x1 d1x1 p0,0,1,1",
+      "conv f32 n1 g1 ci64 co24 i21x20 k3x3 s1x1 d2x3 p2,3,2,3"};
   bool held[ROWS] = {false};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
     for (uint32_t seed = 1; seed <= test_rounds(3); seed++)

@@ -25,10 +25,11 @@ extern "C" {
    tile's largest input stay in all of its outputs, and NaN and infinity spread
    over them. A tile reads at most 8 input positions along an axis, 6 x 6 where
    it has two axes; its reach is the outputs of the same image and channel less
-   than so many input positions apart (times the stride where transposed). On
-   even data that sum is about the element's own. On uneven data, one bright
-   pixel beside zeros, an output's own sum may be nothing: its E against that
-   has no bound. EXACT and the direct algorithms keep to their own sum.
+   than so many input positions apart (times the stride where transposed, the
+   dilation where not). On even data that sum is about the element's own. On
+   uneven data, one bright pixel beside zeros, an output's own sum may be
+   nothing: its E against that has no bound. EXACT and the direct algorithms
+   keep to their own sum.
    The order of EXACT, per element: from 0, one fused multiply-add for each tap
    and input channel; taps by increasing input position (depth, row, column),
    channels inside a tap; then + bias, + residual, activation.

@@ -16,8 +16,10 @@ static bool is_plain(const pph_conv_spec *spec) {
                depth->output == depth->input && depth->pad_begin == 0;
   for (int i = PPH_HEIGHT; i <= PPH_WIDTH; i++) {
     const pph_axis *axis = &p->axes[i];
-    plain = plain && axis->dilation == 1 &&
-            axis->stride <= (p->transposed ? PPH_FILTERED_MAX_STRIDE : 1);
+    plain = plain && (p->transposed ? axis->dilation == 1 &&
+                                           axis->stride <=
+                                               PPH_FILTERED_MAX_STRIDE
+                                     : axis->stride == 1);
   }
   return plain && p->group == 1 && !spec->input_channels_first &&
          !spec->output_channels_first;
@@ -120,7 +122,8 @@ static double count_cut(const pph_filtered_plan *plan,
                         const pph_filtered_part *part, int axis) {
   const pph_phase_run *run = &part->runs[axis];
   const pph_filtered_range *range = &plan->ranges[axis][run->first];
-  int64_t inside = plan->axes[axis].axis.input + run->pad_begin - run->taps + 1;
+  int64_t inside = plan->axes[axis].axis.input + run->pad_begin -
+                   pph_filtered_span(run);
   if (part->filters[axis] == PPH_FILTER_1_1)
     return (double)(range->end - range->begin);
   int64_t before = pph_min_i64(range->end, run->pad_begin) - range->begin;

@@ -6,6 +6,8 @@
    Form W: phases whose taps read the same inputs, m x m positions of each per
    tile. Form Z: windows of F(m, 3) for phases of 2 and 3 taps that start at
    different inputs; those of 2 taps are F(m, 2) on a part of the points.
+   A dilation of d makes d signals of an axis, each of every d-th position: its
+   tiles are of one of them, and those of all d alternate.
    Corners are the outputs whose taps the picture's edge cuts along all filtered
    axes. Their sums are of few terms, but roundings of a whole window are left
    in them: where that is too much they are computed directly. */
@@ -53,6 +55,7 @@ typedef struct pph_filtered_part {
 
 typedef struct pph_filtered_grid {
   int64_t pads[PPH_FILTERED_AXES]; /* inputs before position 0 in its window */
+  int64_t steps[PPH_FILTERED_AXES]; /* between positions of a tile: dilation */
   uint32_t outputs[PPH_FILTERED_AXES], points[PPH_FILTERED_AXES]; /* a tile's */
   size_t lengths[PPH_FILTERED_AXES]; /* of the tiles of one picture */
   size_t tiles;                      /* of the batch */
@@ -125,13 +128,19 @@ static inline size_t pph_filtered_taps(const pph_filtered_part *part) {
   return (size_t)(part->runs[0].taps * part->runs[1].taps);
 }
 
+/* From a phase's first tap to its last. */
+static inline int64_t pph_filtered_span(const pph_phase_run *run) {
+  return (run->taps - 1) * run->tap_step;
+}
+
 /* Whether position q lies in a corner as far as this axis goes. */
 static inline bool pph_filtered_is_cut(const pph_filtered_plan *plan,
                                        const pph_filtered_part *part, int axis,
                                        int64_t q) {
-  int64_t first = q - part->runs[axis].pad_begin;
+  const pph_phase_run *run = &part->runs[axis];
+  int64_t first = q - run->pad_begin;
   return part->filters[axis] == PPH_FILTER_1_1 || first < 0 ||
-         first + part->runs[axis].taps > plan->axes[axis].axis.input;
+         first + pph_filtered_span(run) >= plan->axes[axis].axis.input;
 }
 
 /* Kernels, grids and parts; false when the variant does not support them. */

@@ -92,7 +92,7 @@ typedef struct band {
   pph_filter_id filters[MAX_RUNS];
   uint32_t shifts[MAX_RUNS];
   size_t count;
-  int64_t pad_begin;
+  int64_t pad_begin, step;
   uint32_t outputs, points;
 } band;
 
@@ -117,6 +117,7 @@ static size_t list_bands(const variant_row *variant, const pph_axis_view *view,
                             .filters = {filter},
                             .count = 1,
                             .pad_begin = run.pad_begin,
+                            .step = run.taps > 1 ? run.tap_step : 1,
                             .outputs = pph_filters[filter].outputs,
                             .points = pph_filters[filter].points};
     phase += run.count;
@@ -141,7 +142,7 @@ static bool share_window(const variant_row *variant, band *one, size_t index) {
 static size_t list_shared(const variant_row *variant, const pph_axis_view *view,
                           band *bands) {
   const pph_filter *filter = &pph_filters[variant->by_taps[3]];
-  band one = {.outputs = filter->outputs, .points = filter->points};
+  band one = {.step = 1, .outputs = filter->outputs, .points = filter->points};
   for (int64_t phase = 0; phase < view->output_step;) {
     pph_phase_run run = pph_axis_view_run(view, phase, INT64_MAX);
     if (one.count == MAX_RUNS)
@@ -177,14 +178,19 @@ static bool is_cut(const pph_filtered_plan *plan, const pph_filtered_part *part,
 }
 
 /* Whether all outputs of these phases have at least so many taps inside. With
-   none, what is left of the other inputs is no zero. */
+   none, what is left of the other inputs is no zero. Dilated taps may miss a
+   short input altogether, where there is nothing to gain. */
 static bool is_covered(const pph_axis_view *view, const pph_phase_run *run,
                        int64_t least) {
+  int64_t step = run->tap_step;
+  if (step > 1 && run->taps > 1 && view->axis.input <= pph_filtered_span(run))
+    return false;
   for (int64_t i = 0; i < run->count; i++) {
     int64_t begin, end;
     pph_axis_view_range(view, run->first + i, &begin, &end);
-    if (begin < end && (begin - run->pad_begin + run->taps < least ||
-                        end - 1 - run->pad_begin > view->axis.input - least))
+    if (begin < end &&
+        (begin - run->pad_begin + (run->taps - least) * step < 0 ||
+         end - 1 - run->pad_begin + (least - 1) * step >= view->axis.input))
       return false;
   }
   return true;
@@ -215,6 +221,7 @@ static bool add_grid(const variant_row *variant, const band *height,
     return false;
   pph_filtered_grid *grid = &plan->grids[plan->grid_count++];
   *grid = (pph_filtered_grid){.pads = {height->pad_begin, width->pad_begin},
+                              .steps = {height->step, width->step},
                               .outputs = {height->outputs, width->outputs},
                               .points = {height->points, width->points},
                               .first_part = plan->part_count,
@@ -360,8 +367,9 @@ static void shape_grid(const pph_conv_spec *spec, pph_filtered_plan *plan,
   pph_filtered_part *parts = &plan->parts[grid->first_part];
   grid->tiles = plan->images;
   for (int i = 0; i < PPH_FILTERED_AXES; i++) {
-    size_t length = (size_t)plan->axes[i].length;
-    grid->lengths[i] = pph_divide_up(length, grid->outputs[i]);
+    size_t length = (size_t)plan->axes[i].length, step = (size_t)grid->steps[i];
+    grid->lengths[i] =
+        pph_divide_up(pph_divide_up(length, step), grid->outputs[i]) * step;
     grid->tiles *= grid->lengths[i];
   }
   for (size_t i = 0; i < grid->part_count; i++) {

@@ -28,6 +28,12 @@ typedef struct filtered_block {
   float *panels, *products;
 } filtered_block;
 
+/* The first position of a tile of so many outputs. */
+static int64_t find_place(int64_t index, int64_t outputs, int64_t step) {
+  return step == 1 ? index * outputs
+                   : index / step * step * outputs + index % step;
+}
+
 static void list_tiles(filtered_block *block, size_t first) {
   const pph_filtered_grid *grid = block->grid;
   int64_t height = (int64_t)grid->lengths[PPH_FILTERED_HEIGHT];
@@ -37,7 +43,11 @@ static void list_tiles(filtered_block *block, size_t first) {
   int64_t x = (int64_t)first % width, y = (int64_t)first / width % height;
   int64_t image = (int64_t)first / width / height;
   for (size_t i = 0; i < block->count; i++) {
-    block->tiles[i] = (filtered_tile){image, {y * rows, x * columns}};
+    block->tiles[i] =
+        (filtered_tile){image,
+                        {find_place(y, rows, grid->steps[PPH_FILTERED_HEIGHT]),
+                         find_place(x, columns,
+                                    grid->steps[PPH_FILTERED_WIDTH])}};
     x = x + 1 < width ? x + 1 : 0;
     y = x ? y : y + 1 < height ? y + 1 : 0;
     image += !x && !y;
@@ -50,12 +60,20 @@ static int row_axis(const pph_filtered_grid *grid) {
                                                : PPH_FILTERED_HEIGHT;
 }
 
-/* [begin, end) as seen from `at`, within [0, length). */
-static void clip(int64_t begin, int64_t end, int64_t at, uint32_t length,
-                 int32_t *clipped_begin, int32_t *clipped_end) {
+/* Which of `length` positions from `at` on lie in [begin, end). */
+static void clip(int64_t begin, int64_t end, int64_t at, int64_t step,
+                 uint32_t length, int32_t *clipped_begin,
+                 int32_t *clipped_end) {
   int64_t most = (int64_t)length;
-  *clipped_begin = (int32_t)pph_min_i64(pph_max_i64(begin - at, 0), most);
-  *clipped_end = (int32_t)pph_min_i64(pph_max_i64(end - at, 0), most);
+  if (begin <= at && at + (most - 1) * step < end) {
+    *clipped_begin = 0;
+    *clipped_end = (int32_t)most;
+    return;
+  }
+  int64_t first = pph_ceil_div(begin - at, step);
+  int64_t last = pph_ceil_div(end - at, step);
+  *clipped_begin = (int32_t)pph_min_i64(pph_max_i64(first, 0), most);
+  *clipped_end = (int32_t)pph_min_i64(pph_max_i64(last, 0), most);
 }
 
 /* Inputs */
@@ -80,8 +98,8 @@ static filtered_input find_input(const filtered_block *block) {
               .square = grid->points[row] > 1,
               .channels = plan->in_channels,
               .input = block->run->tensors->input}};
-  input.run.row_step = input.steps[row];
-  input.run.column_step = input.steps[1 - row];
+  input.run.row_step = input.steps[row] * grid->steps[row];
+  input.run.column_step = input.steps[1 - row] * grid->steps[1 - row];
   return input;
 }
 
@@ -94,9 +112,10 @@ static void transform_tile(const filtered_block *block,
   run->offset = input->base + tile->image * input->image_step +
                 tile->at[0] * input->steps[0] + tile->at[1] * input->steps[1];
   clip(0, axes[row].axis.input, tile->at[row] - grid->pads[row],
-       grid->points[row], &run->extent.row_begin, &run->extent.row_end);
+       grid->steps[row], grid->points[row], &run->extent.row_begin,
+       &run->extent.row_end);
   clip(0, axes[column].axis.input, tile->at[column] - grid->pads[column],
-       grid->points[column], &run->extent.column_begin,
+       grid->steps[column], grid->points[column], &run->extent.column_begin,
        &run->extent.column_end);
   block->run->plan->run_in(run);
 }
@@ -250,17 +269,20 @@ static void make_piece(const filtered_block *block,
                      .slopes = plan->slopes ? plan->slopes + channel : NULL,
                      .low = run->spec->low,
                      .high = run->spec->high};
-  int row = row_axis(block->grid);
-  piece->run = (pph_filter_out_run){.filter = part->filters[1 - row],
-                                    .row_filter = part->filters[row],
-                                    .stream = run->stream,
-                                    .columns = end - begin,
-                                    .output = run->tensors->output,
-                                    .row_step = piece->steps[row],
-                                    .column_step = piece->steps[1 - row],
-                                    .ahead = piece->steps[1 - row] *
-                                             block->grid->outputs[1 - row],
-                                    .epilogue = &piece->epilogue};
+  const pph_filtered_grid *grid = block->grid;
+  int row = row_axis(grid), column = 1 - row;
+  piece->run = (pph_filter_out_run){
+      .filter = part->filters[column],
+      .row_filter = part->filters[row],
+      .stream = run->stream,
+      .columns = end - begin,
+      .output = run->tensors->output,
+      .row_step = piece->steps[row] * grid->steps[row],
+      .column_step = piece->steps[column] * grid->steps[column],
+      .ahead = grid->steps[column] > 1
+                   ? piece->steps[column]
+                   : piece->steps[column] * grid->outputs[column],
+      .epilogue = &piece->epilogue};
 }
 
 /* The outputs of the tile that exist in a phase x. */
@@ -272,10 +294,11 @@ static pph_filter_extent find_extent(const filtered_block *block,
   const pph_filtered_range *ranges[] = {piece->height, width};
   int row = row_axis(grid), column = 1 - row;
   pph_filter_extent extent;
-  clip(ranges[row]->begin, ranges[row]->end, tile->at[row], grid->outputs[row],
-       &extent.row_begin, &extent.row_end);
+  clip(ranges[row]->begin, ranges[row]->end, tile->at[row], grid->steps[row],
+       grid->outputs[row], &extent.row_begin, &extent.row_end);
   clip(ranges[column]->begin, ranges[column]->end, tile->at[column],
-       grid->outputs[column], &extent.column_begin, &extent.column_end);
+       grid->steps[column], grid->outputs[column], &extent.column_begin,
+       &extent.column_end);
   return extent;
 }
 
@@ -300,8 +323,9 @@ static void multiply_corner(const filtered_block *block,
   bool started = false;
   for (int64_t u = 0; u < part->runs[0].taps; u++)
     for (int64_t v = 0; v < part->runs[1].taps; v++) {
-      int64_t y = at[0] - part->runs[0].pad_begin + u;
-      int64_t x = at[1] - part->runs[1].pad_begin + v;
+      const pph_phase_run *runs = part->runs;
+      int64_t y = at[0] - runs[0].pad_begin + u * runs[0].tap_step;
+      int64_t x = at[1] - runs[1].pad_begin + v * runs[1].tap_step;
       int64_t height = plan->axes[0].axis.input;
       int64_t width = plan->axes[1].axis.input;
       if (y >= 0 && y < height && x >= 0 && x < width) {
@@ -360,11 +384,11 @@ static void store_corners(const filtered_block *block,
   int row = row_axis(block->grid), column = 1 - row;
   int64_t at[PPH_FILTERED_AXES];
   for (int32_t i = extent->row_begin; i < extent->row_end; i++) {
-    at[row] = tile->at[row] + i;
+    at[row] = tile->at[row] + i * block->grid->steps[row];
     if (!pph_filtered_is_cut(plan, piece->part, row, at[row]))
       continue;
     for (int32_t j = extent->column_begin; j < extent->column_end; j++) {
-      at[column] = tile->at[column] + j;
+      at[column] = tile->at[column] + j * block->grid->steps[column];
       if (pph_filtered_is_cut(plan, piece->part, column, at[column]))
         store_corner(block, piece, tile->image, at);
     }
