@@ -516,6 +516,10 @@ cmp -s "$work/tuned/doubled.npy" "$work/exact/doubled.npy" ||
 expect 0 "bench --tune" "$polyphase" bench "$model" --shape 0=1x3x8x8 \
   --seconds 0.01 --tune --tune-file "$work/tune8"
 said err "tune: 3 convolutions measured"
+expect 0 "check --tune" "$polyphase" check "$model" --shape 0=1x3x8x8 \
+  --tune-file "$work/tune8"
+said err "tune: 0 convolutions measured, 6 remembered"
+[ "$(grep -c "tune: " "$work/err")" -eq 1 ] || fail "the judge tunes too"
 sed 's/ = .*/ = native.gather/' "$work/tune8" >"$work/forced"
 expect 0 "what is remembered is taken" "$polyphase" bench "$model" \
   --shape 0=1x3x8x8 --seconds 0.01 --tune-file "$work/forced" --json
