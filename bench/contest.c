@@ -39,6 +39,7 @@ EXPORT void contest_close(contender *it);
 EXPORT const char *contest_algorithm(size_t index);
 EXPORT const char *contest_cpu(const char *wanted);
 EXPORT double contest_peak(const char *cpu, double milliseconds);
+EXPORT double contest_sustained(const char *cpu, double us, unsigned spans);
 EXPORT double contest_memcpy(size_t bytes);
 
 bench_case *contest_case(const char *descriptor, char *message) {
@@ -128,6 +129,13 @@ const char *contest_cpu(const char *wanted) {
 double contest_peak(const char *wanted, double milliseconds) {
   pph_cpu cpu;
   return pph_cpu_parse(wanted, &cpu) ? measure_level_gflops(cpu, milliseconds)
+                                     : 0;
+}
+
+/* The best of `spans` spans of `us` microseconds. */
+double contest_sustained(const char *wanted, double us, unsigned spans) {
+  pph_cpu cpu;
+  return pph_cpu_parse(wanted, &cpu) ? measure_sustained_gflops(cpu, us, spans)
                                      : 0;
 }
 

@@ -17,7 +17,7 @@ NORMAL = 24.0
 TURN_US, TURN_RUNS = 2000.0, 10  # a turn is runs up to either,
 TURN_LEAST = 3  # but so many at least: what is large is not always cold
 LEAST_RUNS = 5
-SHARE_TURNS, PEAK_MS = 25, 0.2  # see measure_share
+SHARE_TURNS = 25  # see measure_share
 PREPARING = "the exact result"
 BIG_OUTPUT = 1 << 20  # from here on two threads are measured too
 
@@ -133,15 +133,16 @@ def time_all(ready: dict[str, Contender], seconds: float, tell
 
 def measure_share(contender: Contender, flops: float, peak) -> float:
     """Of the multiply-add peak, measured right before and after every turn: a
-    processor's clock moves by a tenth within milliseconds. The median."""
+    processor's clock moves by a tenth within milliseconds. Both are the best
+    of as many spans as long as one run. The median of all turns."""
+    span = min(contender.run() for _ in range(3))
+    spans = max(1, round(TURN_US / span))
     shares = []
-    before = peak()
+    before = peak(span, spans)
     for _ in range(SHARE_TURNS):
-        least, start = math.inf, time.perf_counter()
-        while time.perf_counter() - start < TURN_US * 1e-6:
-            least = min(least, contender.run())
-        after = peak()
-        shares.append(flops / least * 1e-3 / max(before, after))
+        least = min(contender.run() for _ in range(spans))
+        after = peak(span, spans)
+        shares.append(flops / least * 1e-3 / ((before + after) / 2))
         before = after
     return sorted(shares)[len(shares) // 2]
 
@@ -178,7 +179,7 @@ def run_row(settings: Settings, library: Library, descriptor: str,
     if "native.exact" in ready and settings.threads == 1:
         facts["native.exact"]["of_peak"] = measure_share(
             ready["native.exact"], case.problem.flops,
-            lambda: library.peak(cpu, PEAK_MS))
+            lambda span, spans: library.sustained(cpu, span, spans))
     for name, times in times_of.items():
         facts[name] |= summarize(ready[name].final_times(times))
         ready[name].close()

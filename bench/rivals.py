@@ -60,6 +60,7 @@ SIGNATURES = {
     "algorithm": (c.c_char_p, [c.c_size_t]),
     "cpu": (c.c_char_p, [c.c_char_p]),
     "peak": (c.c_double, [c.c_char_p, c.c_double]),
+    "sustained": (c.c_double, [c.c_char_p, c.c_double, c.c_uint]),
     "memcpy": (c.c_double, [c.c_size_t]),
 }
 

@@ -125,6 +125,21 @@ double measure_level_gflops(pph_cpu cpu, double milliseconds) {
   return best;
 }
 
+double measure_sustained_gflops(pph_cpu cpu, double us, unsigned spans) {
+  round_fn round = choose_round(pph_cpu_choose(cpu));
+  double best = 0;
+  for (unsigned i = 0; i < spans; i++) {
+    double start = measure_now(), passed, flops = 0;
+    do {
+      flops += round();
+      passed = measure_now() - start;
+    } while (passed < us);
+    if (flops / passed * 1e-3 > best)
+      best = flops / passed * 1e-3;
+  }
+  return best;
+}
+
 double measure_peak_gflops(double milliseconds) {
   return measure_level_gflops(PPH_CPU_BEST, milliseconds);
 }

@@ -29,6 +29,11 @@ double measure_peak_gflops(double milliseconds);
 /* The same with the vectors of that level (scalar: NEON too). */
 double measure_level_gflops(pph_cpu cpu, double milliseconds);
 
+/* The same over whole spans of about `us` microseconds each, the best of
+   `spans`: what something that takes as long can be compared with, since a
+   clock that moves and neighbours on the machine slow both down. */
+double measure_sustained_gflops(pph_cpu cpu, double us, unsigned spans);
+
 /* Least microseconds of a memcpy of `bytes`; 0 when memory is out. */
 double measure_memcpy(size_t bytes);
 
