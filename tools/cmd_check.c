@@ -11,6 +11,7 @@
 #include "npy.h"
 #include "pte_file.h"
 #include "run_steps.h"
+#include "tuning.h"
 
 /* A model with its session and last outputs. */
 typedef struct side {
@@ -177,7 +178,9 @@ static pph_status run_inputs(const tool_options *options, side *a,
                     "%u given",
                     pph_model_input_count(a->model), count);
   PPH_TRY(load_inputs(options, a->model, false, inputs, error));
-  return run_side(options, inputs, a, error);
+  PPH_TRY(run_side(options, inputs, a, error));
+  tuning_report(options, a->session);
+  return PPH_OK;
 }
 
 static pph_status check_stored(const tool_options *options, side *a,
@@ -215,6 +218,9 @@ static pph_status compare_sides(const tool_options *options, side *a, side *b,
                     pph_model_input_count(a->model));
   PPH_TRY(run_side(options, inputs, a, error));
   PPH_TRY(run_side(options, inputs, b, error));
+  tuning_report(options, a->session);
+  if (options->argument_count > 1)
+    tuning_report(options, b->session);
   *same = true;
   report_begin_check(options->json);
   for (uint32_t i = 0; i < a->output_count; i++)

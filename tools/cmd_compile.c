@@ -55,12 +55,13 @@ static pph_status compile(const tool_options *options, const pph_model *model,
 
 static void print_written(const tool_options *options,
                           const pph_pte_files *files) {
-  printf("%s: %u node%s in %u delegate%s, %zu bytes\n", options->output,
-         files->nodes, files->nodes == 1 ? "" : "s", files->delegates,
-         files->delegates == 1 ? "" : "s", files->program_bytes);
+  FILE *to = output_file_teller(options->output);
+  fprintf(to, "%s: %u node%s in %u delegate%s, %zu bytes\n", options->output,
+          files->nodes, files->nodes == 1 ? "" : "s", files->delegates,
+          files->delegates == 1 ? "" : "s", files->program_bytes);
   if (files->constants)
-    printf("%s: constants, %zu bytes\n", options->external_constants,
-           files->constant_bytes);
+    fprintf(to, "%s: constants, %zu bytes\n", options->external_constants,
+            files->constant_bytes);
 }
 
 static pph_status check_place(const tool_options *options, const char *path,

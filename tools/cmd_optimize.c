@@ -107,11 +107,13 @@ static pph_status optimize(const tool_options *options, pph_pte *pte,
   if (fflush(lines->file) != 0)
     return pph_fail_memory(error);
   PPH_TRY(write_all(options, pte, error));
-  fputs(lines->text, stdout);
+  FILE *to = output_file_teller(options->output);
+  fputs(lines->text, to);
   if (result.changes)
-    printf("%u change%s\n", result.changes, result.changes == 1 ? "" : "s");
+    fprintf(to, "%u change%s\n", result.changes,
+            result.changes == 1 ? "" : "s");
   else
-    printf("nothing to change: the program is written as it was\n");
+    fprintf(to, "nothing to change: the program is written as it was\n");
   return PPH_OK;
 }
 

@@ -157,6 +157,13 @@ pph_status output_file_spare(const char *path, const char *source,
                   "would be written over %s, which is read", source);
 }
 
+FILE *output_file_teller(const char *path) {
+  struct stat to, out;
+  bool same = stat(path, &to) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+              to.st_dev == out.st_dev && to.st_ino == out.st_ino;
+  return same ? stderr : stdout;
+}
+
 pph_status output_folder_make(const char *path, pph_error *error) {
   char *part = strdup(path);
   struct stat info;

@@ -34,6 +34,10 @@ PPH_NODISCARD pph_status output_file_spare(const char *path,
                                            const char *source,
                                            pph_error *error);
 
+/* Where to tell about a file that was written: stdout, unless that is where it
+   went (/dev/stdout), then stderr. */
+FILE *output_file_teller(const char *path);
+
 /* Makes the folder and those above it that are missing. */
 PPH_NODISCARD pph_status output_folder_make(const char *path,
                                             pph_error *error);

@@ -25,8 +25,8 @@ static const tool_command commands[] = {
      "compared with the stored outputs of --expect; without, with itself as\n"
      "it is in the file, computed by the reference engine; a bundle (.bpte)\n"
      "with the outputs of its own test cases, if no input is given.",
-     SESSION_OPTIONS " input steps feed shape expect atol rtol ptol ", 1, 2,
-     cmd_check},
+     SESSION_OPTIONS " input steps feed shape expect atol rtol ptol "
+                     "tune tune-file ", 1, 2, cmd_check},
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
      "and why; with --json all nodes. Of an ExecuTorch file (.pte, .bpte,\n"

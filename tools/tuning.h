@@ -1,4 +1,4 @@
-/* --tune of run and bench: its bar, and what it says. */
+/* --tune of run, check and bench: its bar, and what it says. */
 #ifndef TOOLS_TUNING_H
 #define TOOLS_TUNING_H
 

@@ -481,8 +481,7 @@ pph_status pph_optimize_layout(pph_delegate_edit *edit) {
   }
   uint32_t left = count_transposes(edit);
   if (left == transposes)
-    snprintf(text, sizeof text, "%u transposes and reshapes move less",
-             transposes);
+    snprintf(text, sizeof text, "layout changes move less data");
   else
     snprintf(text, sizeof text, "%u transposes become %u", transposes, left);
   pph_delegate_edit_tell(edit, text);

@@ -180,6 +180,18 @@ expect 2 "program and constants in one file" "$polyphase" compile "$model" \
   -o "$work/one" --external-constants "$work/./one" \
   --shape 0=1x3x12x16
 said err "must be two files"
+if [ -e /dev/stdout ]; then
+  "$polyphase" compile "$model" -o /dev/stdout --shape 0=1x3x12x16 \
+    2>"$work/err" | cat >"$work/piped.pte"
+  cmp -s "$work/whole.pte" "$work/piped.pte" || fail "more than a program"
+  said err "/dev/stdout: "
+  "$polyphase" optimize "$work/whole.pte" -o /dev/stdout 2>"$work/err" |
+    cat >"$work/piped.pte"
+  said err "1 change"
+  "$polyphase" optimize "$work/whole.pte" -o "$work/file.pte" >"$work/out"
+  said out "1 change"
+  cmp -s "$work/file.pte" "$work/piped.pte" || fail "more than a program"
+fi
 cp "$model" "$work/own.onnx"
 expect 2 "compile over the source" "$polyphase" compile "$work/own.onnx" \
   -o "$work/./own.onnx" --shape 0=1x3x12x16
@@ -516,6 +528,10 @@ cmp -s "$work/tuned/doubled.npy" "$work/exact/doubled.npy" ||
 expect 0 "bench --tune" "$polyphase" bench "$model" --shape 0=1x3x8x8 \
   --seconds 0.01 --tune --tune-file "$work/tune8"
 said err "tune: 3 convolutions measured"
+expect 0 "check --tune" "$polyphase" check "$model" --shape 0=1x3x8x8 \
+  --tune-file "$work/tune8"
+said err "tune: 0 convolutions measured, 6 remembered"
+[ "$(grep -c "tune: " "$work/err")" -eq 1 ] || fail "the judge tunes too"
 sed 's/ = .*/ = native.gather/' "$work/tune8" >"$work/forced"
 expect 0 "what is remembered is taken" "$polyphase" bench "$model" \
   --shape 0=1x3x8x8 --seconds 0.01 --tune-file "$work/forced" --json
