@@ -60,8 +60,10 @@ static const export_case cases[] = {
          "%d = Conv(%k, %v) {group=6, pads=[1,1,1,1]}\n"
          "%p = MaxPool(%d) {kernel_shape=[2,2], ceil_mode=1, strides=[2,2]}\n"
          "%q = AveragePool(%d) {kernel_shape=[3,3], pads=[1,1,1,1]}\n"
+         "%i = AveragePool(%d) {kernel_shape=[3,2], pads=[1,1,0,1],"
+         " strides=[1,2], count_include_pad=1}\n"
          "%g = GlobalAveragePool(%q)\n%h = GlobalMaxPool(%q)\n"
-         "output %p\noutput %g\noutput %h\n",
+         "output %p\noutput %g\noutput %h\noutput %i\n",
      ALWAYS},
     {"resizing and blocks",
      X2D "const %up f32 [4] = {1, 1, 2, 3}\n"
@@ -104,6 +106,58 @@ static const export_case cases[] = {
          "%r = HardSwish(%d)\n"
          "output %e\noutput %f\noutput %g\noutput %h\noutput %i\noutput %j\n"
          "output %k\noutput %l\noutput %o\noutput %q\noutput %r\n",
+     ALWAYS},
+    {"slices with steps",
+     X2D "const %b i64 [3] = {1, 1, 0}\nconst %far i64 [3] = {99, 99, 99}\n"
+         "const %a i64 [3] = {1, 2, 3}\nconst %s i64 [3] = {2, 3, 4}\n"
+         "const %last i64 [2] = {-1, 9}\nconst %first i64 [2] = {-99, 0}\n"
+         "const %back i64 [2] = {-2, -3}\nconst %ax i64 [2] = {2, 3}\n"
+         "const %w f32 [4,4,1,1] = splat 77\n%c = Conv(%x, %w)\n"
+         "%d = Slice(%c, %b, %far, %a, %s)\n"
+         "%e = Slice(%c, %last, %first, %ax, %back)\n"
+         "%f = Slice(%x, %b, %far, %a, %s)\n"
+         "output %d\noutput %e\noutput %f\n",
+     ALWAYS},
+    {"gathers",
+     X2D "const %i i64 [2,3] = {0, 2, 4, -1, 1, 2}\n"
+         "const %k i32 [] = {-3}\nconst %m i64 [4] = {3, 3, 0, 1}\n"
+         "%a = Gather(%x, %i) {axis=2}\n%b = Gather(%x, %k) {axis=3}\n"
+         "%c = Gather(%x, %m) {axis=-3}\n"
+         "output %a\noutput %b\noutput %c\n",
+     ALWAYS},
+    {"scattered boxes",
+     X2D "input %u f32 [2,4,5,6]\ninput %v f32 [1,2,2,6]\n"
+         "const %one i64 [1,1] = {1}\n"
+         "const %box i64 [1,2,2,3] ="
+         " {-1, 1, 2, -1, 1, 3, -1, 2, 2, -1, 2, 3}\n"
+         "const %z i64 [1] = {0}\nconst %o i64 [1] = {1}\n"
+         "%h = Slice(%u, %z, %o)\n%a = ScatterND(%x, %one, %h)\n"
+         "%b = ScatterND(%x, %box, %v)\noutput %a\noutput %b\n",
+     ALWAYS},
+    {"powers",
+     "input %x f32 [2,3]\nconst %e f32 [] = {3}\nconst %f f32 [] = {-1}\n"
+     "const %g f32 [1,1,1] = {2.5}\nconst %h f32 [] = {0.45}\n"
+     "const %i f32 [3] = {0.25, -1.3, 1.7}\nconst %k f32 [] = {10}\n"
+     "%s = Sigmoid(%x)\n%a = Pow(%s, %e)\n%b = Pow(%s, %f)\n"
+     "%c = Pow(%s, %g)\n%d = Pow(%s, %h)\n%j = Pow(%s, %i)\n"
+     "%l = Pow(%s, %k)\noutput %a\noutput %b\noutput %c\noutput %d\n"
+     "output %j\noutput %l\n",
+     ALWAYS},
+    {"recurrence, reset after the product, both ways",
+     "input %x f32 [7,2,3]\ninput %s f32 [2,2,4]\n"
+     "const %w f32 [2,12,3] = splat 77\nconst %r f32 [2,12,4] = splat 77\n"
+     "const %b f32 [2,24] = splat 77\nconst %half f32 [] = {0.125}\n"
+     "%y = Mul(%x, %half)\n%t = Mul(%s, %half)\n"
+     "%a, %l = GRU(%y, %w, %r, %b, _, %t) {direction=\"bidirectional\","
+     " linear_before_reset=1}\noutput %a\noutput %l\n",
+     ALWAYS},
+    {"recurrence, reset before the product, backwards",
+     "input %x f32 [3,2,3]\n"
+     "const %w f32 [1,12,3] = splat 77\nconst %r f32 [1,12,4] = splat 77\n"
+     "const %b f32 [1,24] = splat 77\nconst %half f32 [] = {0.125}\n"
+     "%y = Mul(%x, %half)\n%a, _ = GRU(%y, %w, %r, %b)"
+     " {direction=\"reverse\"}\n_, %l = GRU(%y, %w, %r)\n"
+     "output %a\noutput %l\n",
      ALWAYS},
     {"products, reductions, softmax",
      "input %x f32 [2,3,4]\nconst %w f32 [4,5] = splat 77\n"

@@ -133,6 +133,13 @@ pph_value *pph_node_find_input(const pph_graph *graph, const pph_node *node,
   return pph_graph_value(graph, node->inputs[slot]);
 }
 
+pph_value *pph_node_find_result(const pph_graph *graph, const pph_node *node) {
+  for (uint32_t i = 0; i < node->output_count; i++)
+    if (node->outputs[i] != PPH_NO_VALUE)
+      return pph_graph_value(graph, node->outputs[i]);
+  return NULL;
+}
+
 bool pph_node_adds_residual(const pph_node *node) {
   return (node->kind == PPH_NODE_CONV ||
           node->kind == PPH_NODE_CONV_TRANSPOSE) &&

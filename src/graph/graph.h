@@ -193,6 +193,9 @@ bool pph_node_find_constant(const pph_graph *graph, const pph_node *node,
 /* The value of input `slot`, or NULL when it is absent. */
 pph_value *pph_node_find_input(const pph_graph *graph, const pph_node *node,
                                uint32_t slot);
+/* The first output that the node has, which need not be its first; NULL when
+   nobody reads it. */
+pph_value *pph_node_find_result(const pph_graph *graph, const pph_node *node);
 /* Whether a convolution, transposed or not, adds input 3 to its sums: what only
    the native operator and the evaluator do. */
 bool pph_node_adds_residual(const pph_node *node);

@@ -99,8 +99,8 @@ static wish find_softmax_wish(const pph_node *node, const pph_value *out) {
 
 static wish find_wish(const pph_graph *graph, const pph_node *node) {
   const pph_value *in = pph_node_find_input(graph, node, 0);
-  const pph_value *out = pph_graph_value(graph, node->outputs[0]);
-  if (!in)
+  const pph_value *out = pph_node_find_result(graph, node);
+  if (!in || !out)
     return WISH_PLAIN;
   switch (pph_node_kind_find_info(node->kind)->node_class) {
   case PPH_CLASS_UNARY:
@@ -145,10 +145,8 @@ static pph_layout layout_of(const chooser *c, pph_id id) {
 }
 
 static pph_layout find_label(const chooser *c, const pph_node *node) {
-  for (uint32_t i = 0; i < node->output_count; i++)
-    if (node->outputs[i] != PPH_NO_VALUE)
-      return layout_of(c, node->outputs[i]);
-  return PPH_LAYOUT_PLAIN;
+  const pph_value *out = pph_node_find_result(c->graph, node);
+  return out ? out->layout : PPH_LAYOUT_PLAIN;
 }
 
 static void set_label(chooser *c, const pph_node *node, pph_layout label) {
@@ -308,7 +306,7 @@ static double find_cost(const chooser *c, const pph_node *node, wish how,
 /* Gives one node the cheaper label; true when that changes it. */
 static bool improve(chooser *c, const pph_node *node) {
   wish how = find_wish(c->graph, node);
-  const pph_value *out = pph_graph_value(c->graph, node->outputs[0]);
+  const pph_value *out = pph_node_find_result(c->graph, node);
   if ((how != WISH_FOLLOW && how != WISH_FREE) || !can_be_channels_last(out))
     return false;
   pph_layout now = find_label(c, node);

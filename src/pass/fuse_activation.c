@@ -30,9 +30,9 @@ static bool match_clip(const pph_graph *graph, const pph_node *node,
 
 static bool match(const pph_graph *graph, const pph_node *node,
                   bend *result) {
+  const pph_value *out = pph_node_find_result(graph, node);
   *result = (bend){.low = 0, .high = INFINITY};
-  if (node->activation != PPH_ACTIVATION_NONE ||
-      pph_graph_value(graph, node->outputs[0])->type != PPH_F32)
+  if (node->activation != PPH_ACTIVATION_NONE || !out || out->type != PPH_F32)
     return false;
   switch ((int)node->kind) {
   case PPH_NODE_RELU:

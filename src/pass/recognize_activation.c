@@ -206,7 +206,8 @@ static pph_status match_product(pph_rewrite *rewrite, pph_node *node,
 
 static pph_status visit(pph_rewrite *rewrite, pph_node *node,
                         pph_error *error) {
-  if (pph_graph_value(rewrite->graph, node->outputs[0])->type != PPH_F32)
+  const pph_value *result = pph_node_find_result(rewrite->graph, node);
+  if (!result || result->type != PPH_F32)
     return PPH_OK;
   switch ((int)node->kind) {
   case PPH_NODE_MAX:

@@ -63,8 +63,10 @@ pph_payload_exporter pph_payload_export_conv, pph_payload_export_pool,
     pph_payload_export_reduce, pph_payload_export_alias,
     pph_payload_export_transpose, pph_payload_export_reshape,
     pph_payload_export_concat, pph_payload_export_split,
-    pph_payload_export_slice, pph_payload_export_pad,
-    pph_payload_export_expand, pph_payload_export_tile;
+    pph_payload_export_slice, pph_payload_export_gather,
+    pph_payload_export_scatter, pph_payload_export_pad,
+    pph_payload_export_expand, pph_payload_export_tile,
+    pph_payload_export_gru;
 
 /* Values and nodes of the whole graph; node by node by a table of kinds. The
    arena keeps everything; constants may still point into the graph. */
@@ -105,6 +107,11 @@ PPH_NODISCARD pph_status pph_payload_put_slice(pph_payload_export *x,
                                                const pph_payload_dims *offsets,
                                                const pph_payload_dims *sizes,
                                                uint32_t *id);
+/* More elements before and behind, all `number`. */
+PPH_NODISCARD pph_status pph_payload_put_pad(pph_payload_export *x,
+                                             const pph_payload_dims *begin,
+                                             const pph_payload_dims *end,
+                                             float number, uint32_t *id);
 /* Any number of values, one too; `ids` is overwritten. */
 PPH_NODISCARD pph_status pph_payload_put_concat(pph_payload_export *x,
                                                 uint32_t *ids, uint32_t count,

@@ -129,31 +129,6 @@ pph_status pph_payload_export_split(pph_payload_export *x) {
   return PPH_OK;
 }
 
-/* Begins per axis of a Slice with steps of 1. */
-static bool find_begins(const pph_payload_export *x, const pph_value *in,
-                        int64_t *begins) {
-  int64_t starts[PPH_MAX_RANK], axes[PPH_MAX_RANK], steps[PPH_MAX_RANK];
-  size_t count, axis_count, step_count = 0;
-  for (int32_t i = 0; i < in->shape.rank; i++)
-    begins[i] = 0;
-  if (!pph_node_read_ints(x->graph, x->node, 1, starts, PPH_MAX_RANK,
-                          &count) ||
-      !pph_payload_find_axes(x, 3, in->shape.rank, axes, &axis_count) ||
-      axis_count < count ||
-      (pph_payload_input_value(x, 4) &&
-       !pph_node_read_ints(x->graph, x->node, 4, steps, PPH_MAX_RANK,
-                           &step_count)))
-    return false;
-  for (size_t i = 0; i < count; i++) {
-    int64_t length = in->shape.dims[axes[i]];
-    if (i < step_count && steps[i] != 1)
-      return false;
-    starts[i] += starts[i] < 0 ? length : 0;
-    begins[axes[i]] = pph_min_i64(pph_max_i64(starts[i], 0), length);
-  }
-  return true;
-}
-
 static pph_status cut(pph_payload_export *x, const pph_shape *shape,
                       pph_layout layout, const int64_t *begins, uint32_t *id) {
   pph_payload_dims sizes, offsets;
@@ -163,18 +138,6 @@ static pph_status cut(pph_payload_export *x, const pph_shape *shape,
   for (int32_t i = 0; i < shape->rank; i++)
     offsets.at[pph_payload_axis(shape->rank, layout, i)] = (uint32_t)begins[i];
   return pph_payload_put_slice(x, &offsets, &sizes, id);
-}
-
-pph_status pph_payload_export_slice(pph_payload_export *x) {
-  const pph_value *in = pph_payload_input_value(x, 0);
-  const pph_value *out = pph_payload_output_value(x);
-  int64_t begins[PPH_MAX_RANK];
-  uint32_t id;
-  if (!find_begins(x, in, begins))
-    return pph_payload_refuse(x, "steps other than 1, or bounds that vary");
-  PPH_TRY(pph_payload_read_input(x, 0, in->shape.rank, out->layout, &id));
-  PPH_TRY(cut(x, &out->shape, out->layout, begins, &id));
-  return pph_payload_write_output(x, 0, out->layout, id);
 }
 
 /* Amounts per axis; negative ones crop. */
@@ -199,26 +162,6 @@ static bool find_pads(const pph_payload_export *x, int32_t rank,
     end[axes[i]] = pads[axis_count + i];
   }
   return true;
-}
-
-static pph_status put_pad(pph_payload_export *x, const pph_payload_dims *begin,
-                          const pph_payload_dims *end, float number,
-                          uint32_t *id) {
-  pph_payload_dims dims = pph_payload_dims_of(x, *id);
-  pph_payload_pad table = {.padding_value = number, .input_id = *id};
-  pph_payload_dims *kept = pph_arena_allocate(x->arena, 2, sizeof *kept);
-  if (!kept)
-    return pph_fail_memory(x->error);
-  kept[0] = *begin;
-  kept[1] = *end;
-  for (uint32_t i = 0; i < dims.count; i++)
-    dims.at[i] += begin->at[i] + end->at[i];
-  table.pre_paddings.at = kept[0].at;
-  table.post_paddings.at = kept[1].at;
-  table.pre_paddings.count = table.post_paddings.count = dims.count;
-  PPH_TRY(pph_payload_put_value(x, &dims, id));
-  table.output_id = *id;
-  return pph_payload_put_node(x, PPH_PAYLOAD_PAD, &table, sizeof table, NULL);
 }
 
 /* What lies outside is what lies inside, mirrored at the border or the border
@@ -284,7 +227,7 @@ static pph_status pad_by_number(pph_payload_export *x, const int64_t *begin,
   }
   if (crops_any)
     PPH_TRY(cut(x, &kept, out->layout, crops, id));
-  return pads_any ? put_pad(x, &pre, &post, number, id) : PPH_OK;
+  return pads_any ? pph_payload_put_pad(x, &pre, &post, number, id) : PPH_OK;
 }
 
 pph_status pph_payload_export_pad(pph_payload_export *x) {

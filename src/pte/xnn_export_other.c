@@ -171,17 +171,71 @@ pph_status pph_payload_export_binary(pph_payload_export *x) {
   return write_as_is(x, id);
 }
 
-/* Squares and roots. */
+/* id becomes its power of a whole exponent of at least 1, by squaring. */
+static pph_status put_whole_power(pph_payload_export *x, uint32_t exponent,
+                                  uint32_t *id) {
+  uint32_t square = *id;
+  bool started = false;
+  for (; exponent; exponent >>= 1) {
+    if (exponent & 1) {
+      if (started)
+        PPH_TRY(pph_payload_put_binary(x, PPH_PAYLOAD_MULTIPLY, square, NULL,
+                                       id));
+      else
+        *id = square;
+      started = true;
+    }
+    if (exponent > 1)
+      PPH_TRY(pph_payload_put_unary(x, PPH_PAYLOAD_SQUARE, NULL, &square));
+  }
+  return PPH_OK;
+}
+
+/* Exponents that are a whole number of halves: products of squares, a root. */
+static pph_status put_half_power(pph_payload_export *x, float exponent,
+                                 uint32_t *id) {
+  uint32_t whole = (uint32_t)fabsf(exponent), root = *id;
+  if (fabsf(exponent) > (float)whole) {
+    PPH_TRY(pph_payload_put_unary(x, PPH_PAYLOAD_SQUARE_ROOT, NULL, &root));
+    PPH_TRY(put_whole_power(x, whole, id));
+    if (whole)
+      PPH_TRY(pph_payload_put_binary(x, PPH_PAYLOAD_MULTIPLY, root, NULL, id));
+    else
+      *id = root;
+  } else {
+    PPH_TRY(put_whole_power(x, whole, id));
+  }
+  return exponent < 0 ? put_number(x, PPH_PAYLOAD_DIV, 1, true, NULL, id)
+                      : PPH_OK;
+}
+
+/* Other exponents by way of the logarithm; of a negative number there is no
+   such power, and neither has it a logarithm. */
+static pph_status put_any_power(pph_payload_export *x, const float *exponents,
+                                size_t count, uint32_t *id) {
+  uint32_t factors;
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(exponents[i]) || exponents[i] == floorf(exponents[i]))
+      return pph_payload_refuse(x, "whole exponents beyond 32, 0, or several");
+  PPH_TRY(read_operand(x, 1, &factors));
+  PPH_TRY(pph_payload_put_unary(x, PPH_PAYLOAD_LOG, NULL, id));
+  PPH_TRY(pph_payload_put_binary(x, PPH_PAYLOAD_MULTIPLY, factors, NULL, id));
+  return pph_payload_put_unary(x, PPH_PAYLOAD_EXP, NULL, id);
+}
+
 pph_status pph_payload_export_power(pph_payload_export *x) {
+  const float most = 32;
   size_t count;
   uint32_t id;
-  const float *exponent = pph_payload_find_floats(x, 1, &count);
-  if (!exponent || count != 1 || (*exponent != 2 && *exponent != 0.5f))
-    return pph_payload_refuse(x, "an exponent other than 2 and 0.5");
+  const float *exponents = pph_payload_find_floats(x, 1, &count);
+  if (!exponents || !count)
+    return pph_payload_refuse(x, "exponents that vary");
   PPH_TRY(read_operand(x, 0, &id));
-  PPH_TRY(pph_payload_put_unary(
-      x, *exponent == 2 ? PPH_PAYLOAD_SQUARE : PPH_PAYLOAD_SQUARE_ROOT, NULL,
-      &id));
+  if (count == 1 && *exponents != 0 && fabsf(*exponents) <= most &&
+      2 * *exponents == floorf(2 * *exponents))
+    PPH_TRY(put_half_power(x, *exponents, &id));
+  else
+    PPH_TRY(put_any_power(x, exponents, count, &id));
   return write_as_is(x, id);
 }
 

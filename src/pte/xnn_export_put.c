@@ -146,6 +146,29 @@ pph_status pph_payload_put_slice(pph_payload_export *x,
                               NULL);
 }
 
+pph_status pph_payload_put_pad(pph_payload_export *x,
+                               const pph_payload_dims *begin,
+                               const pph_payload_dims *end, float number,
+                               uint32_t *id) {
+  pph_payload_dims now = pph_payload_dims_of(x, *id), dims = now;
+  pph_payload_pad table = {.padding_value = number, .input_id = *id};
+  pph_payload_dims *kept = pph_arena_allocate(x->arena, 2, sizeof *kept);
+  if (!kept)
+    return pph_fail_memory(x->error);
+  kept[0] = *begin;
+  kept[1] = *end;
+  for (uint32_t i = 0; i < dims.count; i++)
+    dims.at[i] += begin->at[i] + end->at[i];
+  if (same_dims(&now, &dims))
+    return PPH_OK;
+  table.pre_paddings.at = kept[0].at;
+  table.post_paddings.at = kept[1].at;
+  table.pre_paddings.count = table.post_paddings.count = dims.count;
+  PPH_TRY(pph_payload_put_value(x, &dims, id));
+  table.output_id = *id;
+  return pph_payload_put_node(x, PPH_PAYLOAD_PAD, &table, sizeof table, NULL);
+}
+
 /* Two to five values. */
 static pph_status put_concat(pph_payload_export *x, const uint32_t *ids,
                              uint32_t count, uint32_t axis, uint32_t *id) {

@@ -214,6 +214,11 @@ static pph_status put_pool(pph_payload_export *x, const window *w,
   return pph_payload_write_output(x, 0, LAST, pool.output_id);
 }
 
+static bool counts_padding(const pph_payload_export *x) {
+  return x->node->kind == PPH_NODE_AVERAGE_POOL &&
+         pph_node_int(x->node, PPH_ATTR_COUNT_INCLUDE_PAD, 0) != 0;
+}
+
 static const char *find_pool_obstacle(const pph_payload_export *x,
                                       const window *w) {
   bool averages = x->node->kind == PPH_NODE_AVERAGE_POOL, padded = false;
@@ -226,10 +231,22 @@ static const char *find_pool_obstacle(const pph_payload_export *x,
   }
   if (w->kernel[0] * (uint64_t)w->kernel[1] < 2)
     return "windows of one pixel";
-  if (averages && padded &&
-      pph_node_int(x->node, PPH_ATTR_COUNT_INCLUDE_PAD, 0))
-    return "averages over padding";
+  if (padded && counts_padding(x))
+    for (uint32_t i = 0; i < w->source.axes; i++)
+      if (w->end[2 - w->source.axes + i] > w->source.pad_end[i])
+        return "averages that count a part of the last window";
   return NULL;
+}
+
+/* The node leaves padding out of averages: where it counts, it is zeros of the
+   input. */
+static pph_status put_zeros_around(pph_payload_export *x, window *w,
+                                   uint32_t *id) {
+  const pph_payload_dims begin = {4, {0, w->begin[0], w->begin[1], 0}};
+  const pph_payload_dims end = {4, {0, w->end[0], w->end[1], 0}};
+  for (int i = 0; i < 2; i++)
+    w->begin[i] = w->end[i] = 0;
+  return pph_payload_put_pad(x, &begin, &end, 0, id);
 }
 
 pph_status pph_payload_export_pool(pph_payload_export *x) {
@@ -239,7 +256,11 @@ pph_status pph_payload_export_pool(pph_payload_export *x) {
   if (!find_window(x, &w))
     return pph_payload_refuse(x, "pads that XNNPACK does not take");
   const char *obstacle = find_pool_obstacle(x, &w);
-  return obstacle ? pph_payload_refuse(x, obstacle) : put_pool(x, &w, input);
+  if (obstacle)
+    return pph_payload_refuse(x, obstacle);
+  if (counts_padding(x))
+    PPH_TRY(put_zeros_around(x, &w, &input));
+  return put_pool(x, &w, input);
 }
 
 pph_status pph_payload_export_global_pool(pph_payload_export *x) {
