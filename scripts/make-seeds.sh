@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes the binary fuzz corpora: from fuzz/corpus/fuzz_text, and the containers
-# and payloads that tests/test_container.c and tests/test_xnn_import.c build.
+# Makes the binary fuzz corpora: from fuzz/corpus/fuzz_text, and the containers,
+# payloads and programs that tests/test_container.c, tests/test_xnn_import.c and
+# tests/test_pte_export.c build.
 # usage: scripts/make-seeds.sh BUILD_FOLDER
 set -eu
 build=$1
@@ -14,3 +15,4 @@ for text in "$corpus"/fuzz_text/*.txt; do
 done
 PPH_WRITE_SEEDS="$corpus/fuzz_pte" "$build/tests/test_container"
 PPH_WRITE_SEEDS="$corpus/fuzz_xnn_payload" "$build/tests/test_xnn_import"
+PPH_WRITE_SEEDS="$corpus/fuzz_optimize" "$build/tests/test_pte_export"

@@ -331,6 +331,28 @@ static void optimize_files(pph_pte_files *files, pph_heap *heap,
   *files = made;
 }
 
+/* The seeds of fuzz_optimize, which says how they begin: PPH_WRITE_SEEDS names
+   their folder. */
+static void save_seed(const export_case *one, const pph_pte_files *files) {
+  const char *folder = getenv("PPH_WRITE_SEEDS");
+  char path[4096];
+  size_t length = files->program_bytes;
+  const unsigned char head[] = {1, (unsigned char)length,
+                                (unsigned char)(length >> 8),
+                                (unsigned char)(length >> 16)};
+  if (!folder)
+    return;
+  snprintf(path, sizeof path, "%s/%d%s", folder, (int)(one - cases),
+           files->constants ? "-beside" : "");
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  fwrite(head, 1, sizeof head, file);
+  fwrite(files->program, 1, length, file);
+  if (files->constants)
+    fwrite(files->constants, 1, files->constant_bytes, file);
+  assert_int_equal(fclose(file), 0);
+}
+
 /* Programs with deconvolutions compute the same with phases in their place. */
 static void check_optimized(const export_case *one, bool external) {
   trial t;
@@ -340,6 +362,7 @@ static void check_optimized(const export_case *one, bool external) {
   test_assert_ok(export_graph(&t.graph, &t.heap, NEVER, external, &files,
                               &error),
                  &error);
+  save_seed(one, &files);
   optimize_files(&files, &t.heap, strstr(one->text, "ConvTranspose") != NULL);
   close_trial(&t, one, &files);
 }
