@@ -151,7 +151,18 @@ def print_weights():
         print(f"{{{m}, {r}, {len(points)},")
         rows = ["{" + ", ".join(repr(float(x)) for x in row) + "}"
                 for row in matrices(points, m, r)[2]]
-        print(" {" + ",\n  ".join(rows) + "}},")
+        for i, row in enumerate(rows):
+            print_cut((" {" if i == 0 else "  ") + row +
+                      ("}}," if i + 1 == len(rows) else ","), 3)
+
+
+def print_cut(line, indent):
+    """Lines of at most 80 columns, broken after commas."""
+    while len(line) > 80:
+        cut = line.rfind(", ", 0, 80)
+        print(line[:cut + 1])
+        line = " " * indent + line[cut + 2:]
+    print(line)
 
 
 def combine(terms):
@@ -175,12 +186,7 @@ def statement(left, right):
         print(line)
         return
     print(f"  {left} =")
-    line = f"      {right};"
-    while len(line) > 80:  # break after a comma
-        cut = line.rfind(", ", 0, 80)
-        print(line[:cut + 1])
-        line = " " * 10 + line[cut + 2:]
-    print(line)
+    print_cut(f"      {right};", 10)
 
 
 def list_groups(points):
