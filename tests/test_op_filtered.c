@@ -87,7 +87,8 @@ static void check_random(const algo_bounds *bounds, uint32_t count) {
     algo_case test = algo_random_case(seed, bounds, text, sizeof text);
     supported += check_rows(&test);
   }
-  assert_true(supported >= count / 8);
+  if (count >= 64) /* fewer may all be none of ours */
+    assert_true(supported >= count / 8);
 }
 
 static void test_any(void **state) {
