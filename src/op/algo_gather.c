@@ -10,6 +10,9 @@
 /* Inputs of one output element, and kinds of phases. */
 enum { MAX_DEPTH = 192 * 1024, MAX_PARTS = 4096 };
 
+/* Cycles that storing part of a vector takes more than storing one. */
+enum { MASKED = 7 };
+
 static void make_views(const pph_conv_spec *spec, pph_frame_kind width_frame,
                        pph_axis_view *views) {
   const pph_problem *p = &spec->problem;
@@ -352,6 +355,9 @@ static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
                                 (double)plan->column_step, depth);
   if (rest > 0)
     us += pph_cost_products(spec->cpu, tiles, rows, rest, depth);
+  if (part->columns % plan->gemm->lanes) /* a row's last vector is masked */
+    us += pixels * pph_cost_flops(spec->cpu, MASKED * 4 *
+                                                 (double)plan->gemm->lanes);
   double weights = 4 * groups * depth *
                    (double)pph_gather_round(plan, part->columns) *
                    (double)pph_gather_pairs(part);
