@@ -9,7 +9,7 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
 root=$build/sysroot
-tests='geometry problem kernels op_[a-z]* conv_[a-z]* backend_native'
+tests='geometry problem kernels strided_copy op_[a-z]* conv_[a-z]* backend_native'
 
 skip() {
   echo "neon: skipped: $*" >&2

@@ -95,7 +95,7 @@ pph_status pph_delegate_edit_walk(pph_delegate_edit *edit,
   x->nodes = NULL;
   x->node_count = x->node_capacity = 0;
   edit->absorbed_count = 0;
-  edit->visited_end = nodes + count;
+  edit->visited_end = count ? nodes + count : nodes;
   for (uint32_t i = 0; i < count; i++) {
     bool taken = is_absorbed(edit, &nodes[i]);
     uint32_t first = x->node_count;

@@ -396,6 +396,8 @@ static pph_status drop_dead(pph_delegate_edit *edit) {
   uint32_t kept = x->node_count;
   if (!read)
     return pph_fail_memory(x->error);
+  if (!x->node_count)
+    return PPH_OK;
   for (uint32_t i = x->node_count; i--;) {
     pph_payload_uses uses;
     bool needed = false;
