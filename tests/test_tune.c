@@ -230,6 +230,7 @@ static void test_damaged(void **state) {
   for (uint32_t round = 0; round < test_rounds(100); round++) {
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
+    fputs("key = choice\n", file); /* by which it is known as one of these */
     size_t cut = (size_t)test_random_range(&random, 0, (int64_t)length);
     for (size_t i = 0; i < cut; i++) {
       bool hit = test_random_range(&random, 0, 99) == 0;
@@ -300,9 +301,25 @@ static void test_bounded(void **state) {
     fprintf(file, "key %d = choice\n", i);
   assert_int_equal(fclose(file), 0);
   run(model, &options, &result);
-  assert_int_equal(result.plan.measured, 3);
+  assert_int_equal(result.plan.measured, 3); /* too long to be read */
+  assert_int_equal(result.plan.unwritten, 3);
+  pph_model_destroy(model);
+}
+
+/* A file that is something else stays as it is. */
+static void test_foreign(void **state) {
+  static const char text[] = "a letter\n\nof somebody\n";
+  pph_model *model = load();
+  outcome result;
+  char path[PATH];
+  pph_session_options options = tuned(place(path, "letter"));
+  write_text(path, text);
   run(model, &options, &result);
-  assert_int_equal(result.plan.remembered, 6);
+  assert_int_equal(result.plan.measured, 3);
+  assert_int_equal(result.plan.unwritten, 3);
+  char *now = read_text(path);
+  assert_string_equal(now, text);
+  free(now);
   pph_model_destroy(model);
 }
 
@@ -426,6 +443,7 @@ int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values),       cmocka_unit_test(test_other_engines),
       cmocka_unit_test(test_forced),       cmocka_unit_test(test_not_allowed),
+      cmocka_unit_test(test_foreign),
       cmocka_unit_test(test_damaged),      cmocka_unit_test(test_unwritable),
       cmocka_unit_test(test_bounded),      cmocka_unit_test(test_shared),
       cmocka_unit_test(test_usual_place),  cmocka_unit_test(test_progress),

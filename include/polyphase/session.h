@@ -60,8 +60,9 @@ typedef struct pph_session_options {
   /* Where choices are remembered: a text file that is read at create and
      written when a plan measured some, as a whole (a file beside it is renamed
      onto it), so that sessions and processes may share it. What is not
-     understood in it is left out; it keeps the last 4096 choices. No failure to
-     read or write it is an error (pph_plan_info.unwritten). NULL:
+     understood in it is left out, but a file that holds no choice at all is
+     never replaced; it keeps the last 4096. No failure to read or write it is
+     an error (pph_plan_info.unwritten). NULL:
      $XDG_CACHE_HOME/polyphase/tune, or ~/.cache/polyphase/tune, with folders
      made; where neither variable is set the session alone remembers. Read at
      create only; not "". */

@@ -129,10 +129,19 @@ uint32_t pph_tune_table_count_fresh(const pph_tune_table *table) {
   return count;
 }
 
+/* Whether a file has bytes, but none that we wrote: it is somebody's. */
+static bool is_foreign(const pph_tune_table *read, const char *path) {
+  struct stat facts;
+  return read->count == 0 && stat(path, &facts) == 0 && facts.st_size > 0;
+}
+
 /* What the file has now, and then ours. */
 static pph_status merge(const pph_tune_table *table, const char *path,
                         pph_tune_table *all, pph_error *error) {
   PPH_TRY(pph_tune_table_read(all, path, error));
+  if (is_foreign(all, path))
+    return pph_fail(error, PPH_IO_FAILED, path,
+                    "holds no choices of tune: it is not replaced");
   for (uint32_t i = 0; i < table->count; i++)
     if (table->entries[i].fresh)
       PPH_TRY(put(all, table->entries[i].key, table->entries[i].choice, false,
