@@ -18,8 +18,6 @@ at its worst over all outputs and all windows that the picture's edge cuts. In
 two dimensions the figure is squared. Points are eighths, so that A and B are
 exact, and come in pairs +-a, which halves the operations.
 
-Those of more taps take the points that the others with as many points have.
-
 The filters m_2L and m_2H share the windows of F(m, 3): their 2 taps are its
 first and its last two, and a tap of zero makes a point vanish, infinity or 0.
 """
@@ -30,7 +28,6 @@ from itertools import combinations
 INFINITY = None
 FILTERS = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (7, 2),
            (2, 3), (3, 3), (4, 3)]
-LONG = [(6, 3), (3, 4), (4, 4), (5, 4), (2, 5), (3, 5), (4, 5)]
 SHARED = [2, 4]  # m of F(m, 3) with m_2L and m_2H
 EIGHTHS = [Fraction(i, 8) for i in range(2, 25)]
 # Not searched: with 0, 1, -1 small integers stay exact, and nothing is better.
@@ -97,8 +94,7 @@ def candidates(n):
 def rank(n):
     """Candidates by their worst amplification relative to the best of each
     filter with n points."""
-    filters = [f for f in FILTERS if sum(f) - 1 == n] or \
-        [f for f in LONG if sum(f) - 1 == n]
+    filters = [f for f in FILTERS if sum(f) - 1 == n]
     rows = [(points, [amplification(points, *f) for f in filters])
             for points in candidates(n)]
     best = [min(row[1][i] for row in rows) for i in range(len(filters))]
@@ -117,8 +113,6 @@ def list_filters():
     for m in SHARED:
         yield f"{m}_2L", m, 2, chosen(m + 2)[:-1]
         yield f"{m}_2H", m, 2, chosen(m + 2)[1:]
-    for m, r in LONG:
-        yield f"{m}_{r}", m, r, chosen(m + r - 1)
 
 
 def text(points):
@@ -126,7 +120,7 @@ def text(points):
 
 
 def print_ranking():
-    for n in sorted({sum(f) - 1 for f in FILTERS + LONG if f != (1, 1)}):
+    for n in sorted({sum(f) - 1 for f in FILTERS if f != (1, 1)}):
         filters, rows = rank(n)
         print(f"{n} points:", *(f"F({m},{r})" for m, r in filters))
         shown = rows[:5]
@@ -256,7 +250,7 @@ def print_transforms():
     heading("--transforms", "Transforms of n values that lie `step` apart, in "
             "place. filter_in_N: a window\n   of N values to N points; "
             "filter_out_FILTER: its points to its outputs.")
-    for n in sorted({m + r - 1 for m, r in FILTERS + LONG}):
+    for n in sorted({m + r - 1 for m, r in FILTERS}):
         print_input_transform(n)
     for name, m, r, points in list_filters():
         print_output_transform(name, m, points)
