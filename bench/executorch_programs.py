@@ -6,6 +6,7 @@ import fnmatch
 import json
 import multiprocessing
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from executorch.extension.pybindings import portable_lib
 from torch import nn
 
 
+LEAST_MS = 0.02  # what takes less is not compared
 TURN_MS, TURN_RUNS, TURN_LEAST = 2, 10, 3
 
 
@@ -197,6 +199,25 @@ def read_fixture(folder: Path, case: dict) -> Program | None:
     return Program(case["name"], files[0],
                    [np.load(folder / name) for name in step["in"]], constants,
                    step["method"], tolerance=max(case["tolerance"], 1e-4))
+
+
+def read_command_line(seconds: float):
+    """What is no option; other options; --fixtures; --seconds."""
+    arguments, options, fixtures = [], [], None
+    for argument in sys.argv[1:]:
+        if argument.startswith("--fixtures="):
+            fixtures = Path(argument.partition("=")[2])
+        elif argument.startswith("--seconds="):
+            seconds = float(argument.partition("=")[2])
+        else:
+            (options if argument.startswith("--") else
+             arguments).append(argument)
+    return arguments, options, fixtures, seconds
+
+
+def median(times):
+    """Of sorted times."""
+    return times[len(times) // 2]
 
 
 def list_programs(cache: Path, fixtures: Path | None, names: list[str]):

@@ -14,10 +14,9 @@ options go to `optimize`. Needs a Python with executorch, torch and numpy.
 import sys
 from pathlib import Path
 
-from executorch_programs import (Official, in_child, list_programs, optimize,
-                                 race, runs, worst_error)
-
-LEAST_MS = 0.02
+from executorch_programs import (LEAST_MS, Official, in_child, list_programs,
+                                 median, optimize, race, read_command_line,
+                                 runs, worst_error)
 
 
 def measure(program, fast, seconds):
@@ -40,20 +39,8 @@ def judge(program, error, old, new):
     return "missed" if gain < program.goal else "reached"
 
 
-def median(times):
-    return times[len(times) // 2]
-
-
 def main():
-    arguments, options, fixtures, seconds = [], [], None, 2.5
-    for argument in sys.argv[1:]:
-        if argument.startswith("--fixtures="):
-            fixtures = Path(argument.partition("=")[2])
-        elif argument.startswith("--seconds="):
-            seconds = float(argument.partition("=")[2])
-        else:
-            (options if argument.startswith("--") else
-             arguments).append(argument)
+    arguments, options, fixtures, seconds = read_command_line(2.5)
     if len(arguments) < 2:
         raise SystemExit(__doc__)
     polyphase, cache = arguments[0], Path(arguments[1])

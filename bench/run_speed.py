@@ -27,10 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
-from executorch_programs import (Official, in_child, list_programs, optimize,
-                                 race, runs, worst_error)
+from executorch_programs import (LEAST_MS, Official, in_child, list_programs,
+                                 median, optimize, race, read_command_line,
+                                 runs, worst_error)
 
-LEAST_MS, GOAL, TEXT, RANK = 0.02, 1.5, 512, 8
+GOAL, TEXT, RANK = 1.5, 512, 8
 TYPES = {1: "f4", 2: "u1", 3: "i1", 4: "u2", 5: "i2", 6: "i4", 7: "i8",
          9: "?", 10: "f2", 11: "f8", 12: "u4", 13: "u8"}
 NUMBERS = {np.dtype(name): number for number, name in TYPES.items()}
@@ -103,10 +104,6 @@ def measure(library, program, fast, seconds, rewritten):
     return error, times, least
 
 
-def median(times):
-    return times[len(times) // 2]
-
-
 def mean_of(gains):
     return math.exp(sum(map(math.log, gains)) / len(gains))
 
@@ -125,17 +122,8 @@ def print_row(program, error, times):
 
 
 def main():
-    arguments, fixtures, seconds = [], None, 1.0
-    flags = set()
-    for argument in sys.argv[1:]:
-        if argument.startswith("--fixtures="):
-            fixtures = Path(argument.partition("=")[2])
-        elif argument.startswith("--seconds="):
-            seconds = float(argument.partition("=")[2])
-        else:
-            (flags.add if argument.startswith("--") else
-             arguments.append)(argument)
-    if len(arguments) < 3 or flags - {"--steps", "--rewritten"}:
+    arguments, flags, fixtures, seconds = read_command_line(1.0)
+    if len(arguments) < 3 or set(flags) - {"--steps", "--rewritten"}:
         raise SystemExit(__doc__)
     polyphase, cache = arguments[0], Path(arguments[2])
     library = c.CDLL(str(Path(arguments[1]).resolve()))
