@@ -158,6 +158,13 @@ bool pph_node_find_constant(const pph_graph *graph, const pph_node *node,
   return true;
 }
 
+void pph_tensor_copy_ints(const pph_tensor *tensor, size_t count,
+                          int64_t *ints) {
+  for (size_t i = 0; i < count; i++)
+    ints[i] = tensor->type == PPH_I64 ? ((const int64_t *)tensor->data)[i]
+                                      : ((const int32_t *)tensor->data)[i];
+}
+
 bool pph_node_read_ints(const pph_graph *graph, const pph_node *node,
                         uint32_t slot, int64_t *ints, size_t capacity,
                         size_t *count) {
@@ -169,9 +176,7 @@ bool pph_node_read_ints(const pph_graph *graph, const pph_node *node,
     *count = 0;
     return false;
   }
-  for (size_t i = 0; i < *count; i++)
-    ints[i] = tensor.type == PPH_I64 ? ((const int64_t *)tensor.data)[i]
-                                     : ((const int32_t *)tensor.data)[i];
+  pph_tensor_copy_ints(&tensor, *count, ints);
   return true;
 }
 

@@ -204,6 +204,9 @@ bool pph_node_adds_residual(const pph_node *node);
 bool pph_node_read_ints(const pph_graph *graph, const pph_node *node,
                         uint32_t slot, int64_t *ints, size_t capacity,
                         size_t *count);
+/* The first `count` elements of an i32 or i64 tensor. */
+void pph_tensor_copy_ints(const pph_tensor *tensor, size_t count,
+                          int64_t *ints);
 /* A name that no value has: "<stem>_<n>". NULL when out of memory. */
 const char *pph_graph_make_name(pph_graph *graph, const char *stem);
 

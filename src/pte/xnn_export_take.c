@@ -111,21 +111,16 @@ static pph_status put_indices(pph_payload_export *x, uint32_t axis,
 }
 
 /* Constant integers behind `slot`; NULL if they are none. */
-static const int64_t *find_integers(pph_payload_export *x, uint32_t slot,
-                                    size_t *count) {
+static int64_t *find_integers(pph_payload_export *x, uint32_t slot,
+                              size_t *count) {
   pph_tensor tensor;
   if (!pph_node_find_constant(x->graph, x->node, slot, &tensor) ||
       (tensor.type != PPH_I64 && tensor.type != PPH_I32) ||
       !pph_shape_count(&tensor.shape, count))
     return NULL;
   int64_t *made = pph_arena_allocate(x->arena, *count + 1, sizeof *made);
-  size_t size = pph_dtype_size(tensor.type);
-  for (size_t i = 0; made && i < *count; i++) {
-    const char *from = (const char *)tensor.data + i * size;
-    int32_t narrow;
-    memcpy(size == sizeof narrow ? (void *)&narrow : &made[i], from, size);
-    made[i] = size == sizeof narrow ? narrow : made[i];
-  }
+  if (made)
+    pph_tensor_copy_ints(&tensor, *count, made);
   return made;
 }
 
@@ -198,20 +193,17 @@ pph_status pph_payload_export_slice(pph_payload_export *x) {
 pph_status pph_payload_export_gather(pph_payload_export *x) {
   const pph_value *in = pph_payload_input_value(x, 0);
   const pph_value *out = pph_payload_output_value(x);
-  int64_t axis = pph_node_int(x->node, PPH_ATTR_AXIS, 0), *indices;
+  int64_t axis = pph_node_int(x->node, PPH_ATTR_AXIS, 0);
   pph_payload_dims dims;
   size_t count;
   uint32_t id;
-  const int64_t *given = find_integers(x, 1, &count);
-  if (!given)
+  int64_t *indices = find_integers(x, 1, &count);
+  if (!indices)
     return pph_payload_refuse(x, "indices that vary");
   axis += axis < 0 ? in->shape.rank : 0;
-  indices = pph_arena_allocate(x->arena, count + 1, sizeof *indices);
-  if (!indices)
-    return pph_fail_memory(x->error);
   for (size_t i = 0; i < count; i++) {
     int64_t length = in->shape.dims[axis];
-    indices[i] = given[i] + (given[i] < 0 ? length : 0);
+    indices[i] += indices[i] < 0 ? length : 0;
     if (indices[i] < 0 || indices[i] >= length)
       return pph_payload_refuse(x, "an index outside of the axis");
   }
