@@ -86,7 +86,7 @@ static void reorder(const pph_value *value, pph_cpu cpu, const void *source,
   pph_layout_strides(value, laid);
   pph_layout_strides(&plain, rows);
   pph_strided_copy copy = {.rank = value->shape.rank,
-                           .element_size = pph_dtype_size(value->type),};
+                           .element_size = pph_dtype_size(value->type)};
   for (int32_t i = 0; i < copy.rank; i++) {
     copy.dims[i] = value->shape.dims[i];
     if (copy.dims[i] == 0)

@@ -243,16 +243,16 @@ static pph_status make_block(bench *b, const pph_value *value, void **block,
 static pph_status fill_bench(bench *b, const pph_step *step, size_t workspace,
                              pph_error *error) {
   const pph_node *node = step->node;
-  void *block;
   for (uint32_t i = 0; i < node->input_count; i++) {
     const pph_value *value = pph_node_find_input(step->graph, node, i);
     if (!value)
       continue;
     b->inputs[i] = value->data;
-    if (!value->data)
-      PPH_TRY(make_block(b, value, &block, error));
-    if (!value->data)
-      b->inputs[i] = block;
+    if (value->data)
+      continue;
+    void *block;
+    PPH_TRY(make_block(b, value, &block, error));
+    b->inputs[i] = block;
   }
   for (uint32_t i = 0; i < node->output_count; i++)
     PPH_TRY(make_block(b, pph_graph_value(step->graph, node->outputs[i]),
