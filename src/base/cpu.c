@@ -32,6 +32,20 @@ pph_cpu pph_cpu_choose(pph_cpu wanted) {
   return PPH_CPU_SCALAR;
 }
 
+uint32_t pph_cpu_passes(pph_cpu cpu) {
+  bool known = cpu == PPH_CPU_AVX512 && cpuinfo_initialize();
+  const struct cpuinfo_core *core = known ? cpuinfo_get_core(0) : NULL;
+#if CPUINFO_ARCH_X86 || CPUINFO_ARCH_X86_64
+  /* CPUID's signature: the family is the sum of two fields. Zen 4 is what has
+     AVX-512 in family 19h; Zen 5, family 1Ah, has whole units in servers. */
+  if (core && core->vendor == cpuinfo_vendor_amd &&
+      (core->cpuid >> 8 & 15) + (core->cpuid >> 20 & 255) == 0x19)
+    return 2;
+#endif
+  (void)core;
+  return 1;
+}
+
 const char *pph_cpu_name(pph_cpu cpu) {
   return (unsigned)cpu < LEVELS ? names[cpu] : "unknown";
 }

@@ -16,6 +16,10 @@ bool pph_cpu_has(pph_cpu cpu);
    below it that the processor has; never BEST. */
 pph_cpu pph_cpu_choose(pph_cpu wanted);
 
+/* Passes of one of the level's vectors through an arithmetic unit: 2 for
+   AVX-512 where the units are 256 bits wide (AMD's Zen 4), else 1. */
+uint32_t pph_cpu_passes(pph_cpu cpu);
+
 /* "scalar", "avx2", "avx512", "neon"; "best". */
 const char *pph_cpu_name(pph_cpu cpu);
 

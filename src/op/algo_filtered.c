@@ -1,5 +1,8 @@
 /* The filtered rows: what they support, and what they cost. */
+#include <math.h>
+
 #include "base/checked.h"
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "op/algo_rows.h"
 #include "op/cost.h"
@@ -100,6 +103,13 @@ static double cost_inputs(const pph_filtered_plan *plan) {
   return bytes >= share_bytes ? cost_pieces(bytes, bytes) : 0;
 }
 
+/* Weights are fetched evenly while others are multiplied, and only read: up to
+   twice as fast as what is read and written. */
+static double cost_weights(double bytes, double working_set) {
+  bool beyond = working_set >= share_bytes;
+  return 0.5 * pph_cost_memory(bytes, beyond ? INFINITY : working_set);
+}
+
 /* The products of a part. */
 static double cost_products(const pph_conv_spec *spec,
                             const pph_filtered_plan *plan,
@@ -174,16 +184,17 @@ static double cost_grid(const pph_conv_spec *spec,
     cost->done_flops +=
         2 * tiles * (double)part->points * depth * (double)part->columns;
   }
-  /* Weights are fetched evenly while others are multiplied: nearly as fast as
-     what is read at once. */
   double bytes = pph_filtered_weight_bytes(plan, grid);
-  double reading = 1.2 * pph_cost_memory(bytes * tiles /
-                                             (double)grid->block_tiles,
-                                         bytes);
+  double reading =
+      cost_weights(bytes * tiles / (double)grid->block_tiles, bytes);
   cost->packed_bytes += (size_t)bytes;
+  /* Half of a transform's time is loads and stores that wait: more passes
+     through an arithmetic unit do not make it longer. */
+  double passes = pph_cpu_passes(spec->cpu);
+  double waiting = (1 + passes) / 2 / passes;
   return (products > reading ? products + 0.3 * reading
                              : reading + 0.3 * products) +
-         pph_cost_flops(spec->cpu, tiles * 4 * lanes * transforms);
+         pph_cost_flops(spec->cpu, tiles * 4 * lanes * transforms * waiting);
 }
 
 static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "op/algo_rows.h"
 #include "op/cost.h"
@@ -153,7 +154,7 @@ static double cost_rows(const pph_narrow_plan *plan, double vectors,
   double fit = floor((most > 6 ? 31 : 15) / (ceil(each) + 1));
   fit = fit < 8 ? fit : 8;
   double chunks = ceil(vectors / fit);
-  double some = vectors / chunks;
+  double some = vectors / chunks * pph_cpu_passes(plan->narrow->cpu);
   /* Multiply-adds; loads, which cross cache lines; chains of few sums. */
   double work = each * some / 2, loads = (each + 2 * some) / 2;
   double step = work > loads ? work : loads;
@@ -236,7 +237,8 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
     return (pph_algo_cost){.us = INFINITY};
   const pph_axis *height = &plan.height, *width = &plan.width.axis;
   double images = (double)plan.images, channels = (double)plan.in_channels;
-  double lanes = plan.narrow->lanes, rows = (double)height->input, steps = 0;
+  double lanes = plan.narrow->lanes, passes = pph_cpu_passes(spec->cpu);
+  double rows = (double)height->input, steps = 0;
   if (!plan.transposed) /* a stride may pass over some */
     rows = fmin(rows, (double)(height->output * height->kernel));
   for (size_t g = 0; g < plan.group_count; g++)
@@ -247,8 +249,10 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   double outputs = images * (double)height->output * (double)width->output *
                    (double)plan.out_channels;
   /* Turning rows into planes, and sums into the output. */
-  double turned = inputs * (spec->input_channels_first ? 2 : 3) / lanes;
-  double stored = outputs * (0.1 + (plan.sum_planes > 1 ? 6 : 2) / lanes);
+  double turned =
+      inputs * (spec->input_channels_first ? 2 : 3) * passes / lanes;
+  double stored =
+      outputs * (0.1 + (plan.sum_planes > 1 ? 6 : 2) * passes / lanes);
   double moved = 4 * (inputs + outputs);
   return (pph_algo_cost){
       .us = 0.3 + (all * cost_tile(&plan) + turned + stored) / 3000 +

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "op/algo_rows.h"
 #include "op/cost.h"
@@ -47,6 +48,7 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   pph_algo_cost total = {.us = INFINITY};
   if (!pph_scatter_make(spec, &plan))
     return total;
+  double lanes = plan.gemm->lanes / (double)pph_cpu_passes(spec->cpu);
   double gemm = cost_products(spec, &plan, &total.done_flops);
   total.packed_bytes = sizeof(float) * plan.slice_floats * plan.slices;
   double packed = (double)total.packed_bytes;
@@ -54,7 +56,7 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   total.us = 0.3 + pph_cost_overlap(gemm, pph_cost_memory(packed, packed));
   double inputs = (double)(plan.pixels * (size_t)spec->problem.in_channels);
   double outputs = (double)(plan.outputs * (size_t)spec->problem.out_channels);
-  total.us += 3 * outputs / plan.gemm->lanes / 3000;
+  total.us += 3 * outputs / lanes / 3000;
   total.us += inputs * (spec->input_channels_first ? 1.0 : 0) / 3000;
   total.us += outputs * (spec->output_channels_first ? 1.5 : 0) / 3000;
   return total;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/cpu.h"
 #include "kernel/kernel_table.h"
 
 /* A nominal 3 GHz core with two multiply-add units. */
@@ -9,7 +10,7 @@ static const double cycles_per_us = 3000;
 
 double pph_cost_flops(pph_cpu cpu, double flops) {
   const pph_kernel *gemm = pph_kernel_find("f32_gemm", cpu);
-  return flops / (4.0 * gemm->lanes) / cycles_per_us;
+  return flops * pph_cpu_passes(cpu) / (4.0 * gemm->lanes) / cycles_per_us;
 }
 
 double pph_cost_gemm(pph_cpu cpu, double calls, double rows, double columns,
@@ -20,6 +21,7 @@ double pph_cost_gemm(pph_cpu cpu, double calls, double rows, double columns,
      one, and few registers); sums that are too few wait for one another (4
      cycles, 2 units). Storing and starting a tile costs about a cycle per
      vector and 20 more. */
+  vectors *= pph_cpu_passes(cpu);
   double work = rows * vectors * (gemm->lanes > 1 ? 0.5 : 1.1);
   double loads = (rows + vectors) / 2;
   double step = work > loads ? work : loads;
