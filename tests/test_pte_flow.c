@@ -34,9 +34,10 @@ typedef struct made_program {
   uint32_t step_count;
   const int32_t *inputs, *outputs;
   uint32_t input_count, output_count;
+  bool is_dynamic; /* X and Y: sizes are bounds */
 } made_program;
 
-static pph_pte_value *make_values(void) {
+static pph_pte_value *make_values(bool is_dynamic) {
   static const int32_t pair[] = {2}, single[] = {1}, row[] = {1, 2};
   static const uint8_t order[] = {0, 1};
   static pph_pte_allocation places[VALUES];
@@ -71,6 +72,7 @@ static pph_pte_value *make_values(void) {
   values[LEAST].val = (pph_flat_choice){&least, PPH_PTE_INT};
   values[GREATEST].val = (pph_flat_choice){&greatest, PPH_PTE_INT};
   values[NONE].val = (pph_flat_choice){&none, PPH_PTE_NULL};
+  tensors[X].shape_dynamism = tensors[Y].shape_dynamism = is_dynamic;
   tensors[WHICH].scalar_type = 11;
   tensors[WHICH].sizes.at = single;
   tensors[WHICH].sizes.count = 1;
@@ -106,7 +108,7 @@ static pph_pte_bytes write_made(const made_program *made) {
   pph_pte_chain chain = {.instructions = {made->steps, made->step_count}};
   pph_pte_delegate delegate;
   pph_pte_plan plan = {.name = TEXT("forward"),
-                       .values = {make_values(), VALUES},
+                       .values = {make_values(made->is_dynamic), VALUES},
                        .inputs = {made->inputs, made->input_count},
                        .outputs = {made->outputs, made->output_count},
                        .chains = {&chain, 1},
@@ -212,17 +214,43 @@ static const int32_t x_only[] = {X}, x_and_which[] = {X, WHICH};
 static const int32_t y_and_z[] = {Y, Z}, u_only[] = {U}, y_only[] = {Y},
                      z_only[] = {Z};
 
+/* y = x + x, of at most two. */
+static void test_bounds(void **state) {
+  static const int32_t twice[] = {X, X, ONE, Y, Y};
+  pph_pte_kernel_call adds = {0, SPAN(twice)};
+  pph_pte_instruction steps[] = {CALL(adds)};
+  const made_program made = {steps, 1, x_only, y_only, 1, 1, true};
+  pph_model *model;
+  pph_error error = {0};
+  test_assert_ok(load(&made, &model, &error), &error);
+  pph_value_info x = pph_model_input(model, 0), y = pph_model_output(model, 0);
+  assert_true(x.shape.rank == 1 && x.shape.dims[0] == -1);
+  assert_true(x.bounds.rank == 1 && x.bounds.dims[0] == 2);
+  assert_true(y.type == PPH_F32 && y.shape.rank == 1);
+  assert_true(y.shape.dims[0] == -1 && y.bounds.dims[0] == -1);
+  pph_session *session = open_session(model);
+  pph_tensor out, in = {PPH_F32, {1, {1}}, (float[]){3}};
+  test_assert_ok(pph_session_run(session, &in, 1, &out, 1, &error), &error);
+  assert_true(out.shape.dims[0] == 1 && *(const float *)out.data == 6);
+  pph_session_destroy(session);
+  pph_model_destroy(model);
+  (void)state;
+}
+
 /* y = x + kept, kept = y; z = sum + x, sum = z. */
 static void test_state(void **state) {
   pph_pte_instruction steps[] = {CALL(adds_kept), CALL(keeps_y),
                                        CALL(adds_sum), CALL(keeps_z)};
-  const made_program made = {steps, 4, x_only, y_and_z, 1, 2};
+  const made_program made = {steps, 4, x_only, y_and_z, 1, 2, false};
   pph_model *model;
   pph_error error = {0};
   test_assert_ok(load(&made, &model, &error), &error);
   assert_int_equal(pph_model_input_count(model), 1);
   assert_int_equal(pph_model_output_count(model), 2);
   assert_null(pph_model_input(model, 1).name);
+  pph_value_info z_info = pph_model_output(model, 1);
+  assert_int_equal(z_info.type, PPH_F32);
+  assert_true(z_info.shape.rank == 1 && z_info.shape.dims[0] == 2);
   pph_session *one = open_session(model), *other = open_session(model);
   pph_tensor both[2], in = {PPH_F32, {1, {2}}, (float[]){1, 2}};
   for (int i = 1; i <= 3; i++) {
@@ -261,7 +289,7 @@ static void test_branches(void **state) {
       CALL(adds_sum),     CALL(keeps_z), JUMP(out),
       CALL(squares_to_z), MOVE(z_to_u)};
   static const int32_t u_and_sum[] = {U, SUM};
-  const made_program made = {steps, 8, x_and_which, u_and_sum, 2, 2};
+  const made_program made = {steps, 8, x_and_which, u_and_sum, 2, 2, false};
   pph_model *model;
   pph_error error = {0};
   test_assert_ok(load(&made, &model, &error), &error);
@@ -288,7 +316,7 @@ static void test_branch_alone(void **state) {
   const pph_pte_jump_false_call over = {WHICH, 3};
   pph_pte_instruction steps[] = {CALL(squares), JUMP(over),
                                        CALL(doubles), MOVE(y_to_u)};
-  const made_program made = {steps, 4, x_and_which, u_only, 2, 1};
+  const made_program made = {steps, 4, x_and_which, u_only, 2, 1, false};
   pph_model *model;
   pph_error error = {0};
   test_assert_ok(load(&made, &model, &error), &error);
@@ -306,7 +334,7 @@ static void test_fixed_jumps(void **state) {
   for (int i = 0; i < 2; i++) {
     pph_pte_jump_false_call jump = {i ? YES : NO, 3};
     pph_pte_instruction steps[] = {CALL(squares), JUMP(jump), CALL(doubles)};
-    const made_program made = {steps, 3, x_only, y_only, 1, 1};
+    const made_program made = {steps, 3, x_only, y_only, 1, 1, false};
     pph_model *model;
     pph_error error = {0};
     test_assert_ok(load(&made, &model, &error), &error);
@@ -319,7 +347,7 @@ static void test_fixed_jumps(void **state) {
 
 static void test_left_out_view(void **state) {
   pph_pte_instruction steps[] = {CALL(squares), CALL(negates)};
-  const made_program made = {steps, 2, x_only, z_only, 1, 1};
+  const made_program made = {steps, 2, x_only, z_only, 1, 1, false};
   pph_model *model;
   pph_error error = {0};
   test_assert_ok(load(&made, &model, &error), &error);
@@ -332,7 +360,7 @@ static void test_left_out_view(void **state) {
 /* Loads, and compares y of one run, or of several. */
 static void check_y(pph_pte_instruction *steps, uint32_t count, float x0,
                     float x1, float y0, float y1) {
-  const made_program made = {steps, count, x_only, y_only, 1, 1};
+  const made_program made = {steps, count, x_only, y_only, 1, 1, false};
   pph_model *model;
   pph_error error = {0};
   test_assert_ok(load(&made, &model, &error), &error);
@@ -372,7 +400,7 @@ static void test_quantize(void **state) {
 
 static void refuse(pph_pte_instruction *steps, uint32_t count,
                    pph_status status, const char *message) {
-  const made_program made = {steps, count, x_and_which, y_only, 2, 1};
+  const made_program made = {steps, count, x_and_which, y_only, 2, 1, false};
   pph_model *model;
   pph_error error = {0};
   assert_int_equal(load(&made, &model, &error), status);
@@ -409,6 +437,7 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bounds),
       cmocka_unit_test(test_state),        cmocka_unit_test(test_branches),
       cmocka_unit_test(test_branch_alone), cmocka_unit_test(test_fixed_jumps),
       cmocka_unit_test(test_left_out_view), cmocka_unit_test(test_refusals),

@@ -55,13 +55,16 @@ PPH_NODISCARD pph_status pph_model_load_bytes(const void *bytes, size_t length,
 void pph_model_destroy(pph_model *model);
 
 /* One input or output. Unknown dimensions are -1; dim_names holds their
-   symbolic names or NULL. Pointers belong to the model. type is
-   PPH_DTYPE_NONE and rank -1 for an output that the file does not declare. */
+   symbolic names or NULL, and `bounds` what the file says they are at most, or
+   -1 (an ExecuTorch program's dynamic inputs have bounds; known dimensions are
+   their own). Pointers belong to the model. type is PPH_DTYPE_NONE and rank -1
+   for an output that the file does not declare. */
 typedef struct pph_value_info {
   const char *name;
   pph_dtype type;
   pph_shape shape;
   const char *dim_names[PPH_MAX_RANK];
+  pph_shape bounds;
 } pph_value_info;
 
 uint32_t pph_model_input_count(const pph_model *model);

@@ -120,6 +120,7 @@ static pph_value_info describe(const pph_graph *graph, const pph_id *ids,
   info.shape = value->shape;
   if (!value->has_rank)
     info.shape.rank = -1;
+  info.bounds = info.shape;
   memcpy(info.dim_names, value->dim_names, sizeof info.dim_names);
   return info;
 }
@@ -133,8 +134,11 @@ uint32_t pph_model_output_count(const pph_model *model) {
 }
 
 pph_value_info pph_model_input(const pph_model *model, uint32_t index) {
-  return describe(&model->graph, model->graph.inputs,
-                  pph_model_input_count(model), index);
+  pph_value_info info = describe(&model->graph, model->graph.inputs,
+                                 pph_model_input_count(model), index);
+  if (model->graph.bounds && index < pph_model_input_count(model))
+    info.bounds = model->graph.bounds[index];
+  return info;
 }
 
 pph_value_info pph_model_output(const pph_model *model, uint32_t index) {

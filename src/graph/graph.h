@@ -136,6 +136,8 @@ typedef struct pph_graph {
   uint32_t node_count;
   pph_id *inputs, *outputs; /* arena */
   uint32_t input_count, output_count;
+  const pph_shape *bounds; /* per input: what its open dimensions are at most,
+                              as far as known (else -1); NULL: not known */
   /* The last inputs and outputs, as many each, are state: a run reads what the
      run before wrote, the first one what `states` has (NULL: zeros). */
   uint32_t state_count;

@@ -72,6 +72,7 @@ static pph_status fill_copy(pph_graph *copy, const pph_graph *source,
   copy->name = source->name;
   PPH_TRY(copy_text(copy, &copy->name, error));
   copy->name_counter = source->name_counter;
+  copy->bounds = source->bounds;
   copy->state_count = source->state_count;
   copy->states = source->states;
   PPH_TRY(copy_values(copy, source, error));

@@ -181,7 +181,31 @@ static pph_status add_output(pph_pte_importer *import, const ends *list,
   const char *copy = pph_arena_copy_text(&graph->arena, name, strlen(name));
   if (!copy)
     return pph_fail_memory(import->error);
-  pph_graph_value(graph, *id)->name = copy;
+  pph_value *value = pph_graph_value(graph, *id);
+  value->name = copy;
+  if (!value->has_rank) /* as declared, until it is inferred */
+    set_shape(import->plan->values.at[number].val.value, &value->type,
+              &value->shape);
+  value->has_rank = true;
+  return PPH_OK;
+}
+
+/* What the file has where sizes are dynamic. */
+static pph_status add_bounds(pph_pte_importer *import, const ends *list) {
+  pph_graph *graph = import->graph;
+  pph_shape *bounds =
+      pph_arena_allocate(&graph->arena, (size_t)list->count + 1,
+                         sizeof *bounds);
+  if (!bounds)
+    return pph_fail_memory(import->error);
+  for (uint32_t i = 0; i < list->count; i++) {
+    const pph_pte_tensor *tensor =
+        import->plan->values.at[list->numbers[i]].val.value;
+    bounds[i] = (pph_shape){.rank = (int32_t)tensor->sizes.count};
+    for (uint32_t k = 0; k < tensor->sizes.count; k++)
+      bounds[i].dims[k] = tensor->sizes.at[k];
+  }
+  graph->bounds = bounds;
   return PPH_OK;
 }
 
@@ -190,6 +214,7 @@ static pph_status add_inputs(pph_pte_importer *import, const ends *list) {
   for (uint32_t i = 0; i < list->count; i++)
     PPH_TRY(add_input(import, name_end(list, i, name, sizeof name),
                       list->numbers[i], &list->ids[i]));
+  PPH_TRY(add_bounds(import, list));
   return pph_graph_set_inputs(import->graph, list->ids, list->count,
                               import->error);
 }
