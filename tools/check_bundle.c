@@ -54,12 +54,12 @@ static pph_status compare_case(method *m, uint32_t number,
     pph_tensor right;
     snprintf(name, sizeof name, "%s, case %u, %s", m->name, number,
              pph_model_output(m->model, i).name);
-    report_check row = {.name = name};
+    check_row row = {.name = name};
     PPH_TRY(take(m, &test->expected_outputs.at[i], &right, error));
     check_compare(m->options, &m->outputs[i], &right, &row);
     free(right.data);
     m->same &= row.same_shape && row.different == 0;
-    report_print_check(&row, m->options->json);
+    check_report_add(&row, m->options->json);
   }
   return PPH_OK;
 }
@@ -122,7 +122,7 @@ static pph_status run_suites(const tool_options *options,
                              const pph_bundle_program *bundle, bool *same,
                              pph_error *error) {
   pph_status status = PPH_OK;
-  report_begin_check(options->json);
+  check_report_begin(options->json);
   for (uint32_t i = 0;
        i < bundle->method_test_suites.count && status == PPH_OK; i++) {
     const pph_bundle_test_suite *suite = &bundle->method_test_suites.at[i];
@@ -133,7 +133,7 @@ static pph_status run_suites(const tool_options *options,
     status = run_suite(&m, suite, error);
     *same &= m.same && status == PPH_OK;
   }
-  report_end_check(*same, options->json);
+  check_report_end(*same, options->json);
   return status;
 }
 

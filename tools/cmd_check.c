@@ -9,6 +9,7 @@
 #include "graph/eval_rules.h"
 #include "check.h"
 #include "npy.h"
+#include "report.h"
 #include "pte_file.h"
 #include "run_steps.h"
 #include "tuning.h"
@@ -56,7 +57,7 @@ static pph_status open_side(const tool_options *options, bool is_second,
 
 /* Of what is a number. */
 static void find_range(const pph_tensor *b, size_t count,
-                       report_check *result) {
+                       check_row *result) {
   result->low = result->high = fabs((double)NAN); /* not -nan */
   for (size_t i = 0; i < count; i++) {
     double value = pph_number_real(b, (int64_t)i);
@@ -66,7 +67,7 @@ static void find_range(const pph_tensor *b, size_t count,
 }
 
 void check_compare(const tool_options *options, const pph_tensor *a,
-                   const pph_tensor *b, report_check *result) {
+                   const pph_tensor *b, check_row *result) {
   size_t count = 0;
   result->same_shape = a->type == b->type &&
                        pph_shape_equal(&a->shape, &b->shape) &&
@@ -79,6 +80,7 @@ void check_compare(const tool_options *options, const pph_tensor *a,
   double peak = fmax(fabs(result->low), fabs(result->high));
   double fixed = options->absolute +
                  (isfinite(peak) ? options->of_peak * peak : 0);
+  result->tolerance = fixed + options->relative * peak;
   for (size_t i = 0; result->same_shape && i < count; i++) {
     double x = pph_number_real(a, (int64_t)i);
     double y = pph_number_real(b, (int64_t)i);
@@ -97,10 +99,10 @@ void check_compare(const tool_options *options, const pph_tensor *a,
 
 static void report(const tool_options *options, const char *name,
                    const pph_tensor *a, const pph_tensor *b, bool *same) {
-  report_check row = {.name = name};
+  check_row row = {.name = name};
   check_compare(options, a, b, &row);
   *same &= row.same_shape && row.different == 0;
-  report_print_check(&row, options->json);
+  check_report_add(&row, options->json);
 }
 
 /* What the files of --expect hold, and of which outputs. */
@@ -130,13 +132,13 @@ static pph_status load_stored(const tool_options *options,
 static bool compare_stored(const tool_options *options, const side *a,
                            const stored_outputs *stored) {
   bool same = true;
-  report_begin_check(options->json);
+  check_report_begin(options->json);
   for (uint32_t i = 0; i < stored->count; i++) {
     uint32_t index = stored->outputs[i];
     report(options, pph_model_output(a->model, index).name, &a->outputs[index],
            &stored->tensors[i], &same);
   }
-  report_end_check(same, options->json);
+  check_report_end(same, options->json);
   return same;
 }
 
@@ -222,11 +224,13 @@ static pph_status compare_sides(const tool_options *options, side *a, side *b,
   if (options->argument_count > 1)
     tuning_report(options, b->session);
   *same = true;
-  report_begin_check(options->json);
+  if (!options->steps && !options->json)
+    report_print_shapes(a->model, inputs->once.tensors, "for");
+  check_report_begin(options->json);
   for (uint32_t i = 0; i < a->output_count; i++)
     report(options, pph_model_output(a->model, i).name, &a->outputs[i],
            &b->outputs[i], same);
-  report_end_check(*same, options->json);
+  check_report_end(*same, options->json);
   return PPH_OK;
 }
 

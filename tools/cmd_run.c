@@ -177,15 +177,11 @@ static void print_json(const job *work) {
   json_begin_array(&json, "outputs");
   for (uint32_t i = 0; i < work->output_count; i++) {
     double low, high, mean;
-    const pph_shape *shape = &work->outputs[i].shape;
     summarise(&work->outputs[i], &low, &high, &mean);
     json_begin_object(&json, NULL);
     json_text(&json, "name", pph_model_output(work->model, i).name);
     json_text(&json, "type", pph_dtype_name(work->outputs[i].type));
-    json_begin_array(&json, "shape");
-    for (int32_t k = 0; k < shape->rank; k++)
-      json_integer(&json, NULL, shape->dims[k]);
-    json_end_array(&json);
+    json_shape(&json, "shape", &work->outputs[i].shape);
     json_number(&json, "min", low);
     json_number(&json, "max", high);
     json_number(&json, "mean", mean);

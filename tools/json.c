@@ -131,3 +131,14 @@ void json_bool(json_writer *json, const char *key, bool value) {
 void json_null(json_writer *json, const char *key) {
   json_text(json, key, NULL);
 }
+
+void json_shape(json_writer *json, const char *key, const pph_shape *shape) {
+  if (shape->rank < 0) {
+    json_null(json, key);
+    return;
+  }
+  json_begin_array(json, key);
+  for (int32_t i = 0; i < shape->rank; i++)
+    json_integer(json, NULL, shape->dims[i]);
+  json_end_array(json);
+}

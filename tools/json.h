@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "polyphase/tensor.h"
+
 /* `key` is the member's name inside an object and NULL inside an array or at
    the top. Nesting has no limit: the state is one bit. */
 typedef struct json_writer {
@@ -27,5 +29,7 @@ void json_number(json_writer *json, const char *key, double number);
 void json_integer(json_writer *json, const char *key, int64_t number);
 void json_bool(json_writer *json, const char *key, bool value);
 void json_null(json_writer *json, const char *key);
+/* An array of dimensions; null when the rank is unknown (below 0). */
+void json_shape(json_writer *json, const char *key, const pph_shape *shape);
 
 #endif

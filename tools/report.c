@@ -1,28 +1,16 @@
 #include "report.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "json.h"
+#include "runtime/loaded_model.h"
 #include "table.h"
 
 static void add_shape(table *rows, const pph_shape *shape) {
   char text[128];
   table_add(rows, pph_shape_text(shape, text, sizeof text));
-}
-
-static void json_shape(json_writer *json, const char *key,
-                       const pph_shape *shape) {
-  if (shape->rank < 0) { /* not declared in the file */
-    json_null(json, key);
-    return;
-  }
-  json_begin_array(json, key);
-  for (int32_t i = 0; i < shape->rank; i++)
-    json_integer(json, NULL, shape->dims[i]);
-  json_end_array(json);
 }
 
 static void finish_table(table *rows) {
@@ -235,98 +223,32 @@ void report_end_compared(const report_compared *whole, bool json) {
   printf("medians of interleaved runs; before: XNNPACK's own deconvolution\n");
 }
 
-/* check */
-
-static table check_rows;
-static json_writer check_json;
-
-void report_begin_check(bool json) {
-  static const char *const heads[] = {
-      "output", "elements", "different", "min", "max",
-      "largest difference", "at", "of largest"};
-  if (json) {
-    json_init(&check_json, stdout);
-    json_begin_object(&check_json, NULL);
-    json_begin_array(&check_json, "outputs");
-  } else {
-    table_init(&check_rows, heads, "lrrrrrrr");
-  }
-}
-
-void report_print_check(const report_check *row, bool json) {
-  double part = row->worst / fmax(fabs(row->low), fabs(row->high));
-  if (row->worst == 0)
-    part = 0;
-  if (json) {
-    json_begin_object(&check_json, NULL);
-    json_text(&check_json, "name", row->name);
-    json_bool(&check_json, "same_shape", row->same_shape);
-    json_text(&check_json, "type", pph_dtype_name(row->types[0]));
-    json_shape(&check_json, "shape", &row->shapes[0]);
-    json_text(&check_json, "other_type", pph_dtype_name(row->types[1]));
-    json_shape(&check_json, "other_shape", &row->shapes[1]);
-    json_integer(&check_json, "elements", (int64_t)row->elements);
-    json_integer(&check_json, "different", (int64_t)row->different);
-    json_number(&check_json, "min", row->low);
-    json_number(&check_json, "max", row->high);
-    json_number(&check_json, "largest_difference", row->worst);
-    json_number(&check_json, "relative_to_peak", part);
-    json_end_object(&check_json);
-    return;
-  }
-  char found[128], right[128];
-  table_add(&check_rows, row->name);
-  table_add_format(&check_rows, "%zu", row->elements);
-  if (row->same_shape)
-    table_add_format(&check_rows, "%zu", row->different);
-  else
-    table_add_format(&check_rows, "%s %s, must be %s %s",
-                     pph_dtype_name(row->types[0]),
-                     pph_shape_text(&row->shapes[0], found, sizeof found),
-                     pph_dtype_name(row->types[1]),
-                     pph_shape_text(&row->shapes[1], right, sizeof right));
-  table_add_format(&check_rows, "%g", row->low);
-  table_add_format(&check_rows, "%g", row->high);
-  table_add_format(&check_rows, "%g", row->worst);
-  table_add_format(&check_rows, "%zu", row->worst_at);
-  table_add_format(&check_rows, "%.2g", part);
-}
-
-void report_end_check(bool same, bool json) {
-  if (json) {
-    json_end_array(&check_json);
-    json_bool(&check_json, "same", same);
-    json_end_object(&check_json);
-    return;
-  }
-  finish_table(&check_rows);
-  printf("min, max: of what is compared with; of largest: the difference as a "
-         "part of\nthe largest magnitude there\n%s\n",
-         same ? "the outputs agree" : "the outputs differ");
-}
-
 /* info */
 
-static void shape_with_names(const pph_value_info *info, char *text,
-                             size_t size) {
-  size_t at = 0;
-  if (info->shape.rank < 0) {
-    snprintf(text, size, "unknown");
-    return;
+const char *report_shape_text(const pph_value_info *info, char *text,
+                              size_t size) {
+  FILE *to = fmemopen(text, size, "w");
+  text[0] = 0;
+  if (!to)
+    return text;
+  if (info->shape.rank < 0)
+    fputs("unknown", to);
+  for (int32_t i = 0; i < info->shape.rank; i++) {
+    fputs(i ? "," : "[", to);
+    if (info->shape.dims[i] >= 0)
+      fprintf(to, "%lld", (long long)info->shape.dims[i]);
+    else if (info->dim_names[i])
+      fputs(info->dim_names[i], to);
+    else if (info->bounds.dims[i] >= 0)
+      fprintf(to, "<=%lld", (long long)info->bounds.dims[i]);
+    else
+      fputs("?", to);
   }
-  snprintf(text, size, "[");
-  at = 1;
-  for (int32_t i = 0; i < info->shape.rank && at < size; i++) {
-    const char *comma = i ? "," : "";
-    const char *name = info->dim_names[i] ? info->dim_names[i] : "?";
-    int n = info->shape.dims[i] < 0
-                ? snprintf(text + at, size - at, "%s%s", comma, name)
-                : snprintf(text + at, size - at, "%s%lld", comma,
-                           (long long)info->shape.dims[i]);
-    at += (size_t)n;
-  }
-  if (at < size)
-    snprintf(text + at, size - at, "]");
+  if (info->shape.rank >= 0)
+    fputs(info->shape.rank ? "]" : "[]", to);
+  fclose(to);
+  text[size - 1] = 0;
+  return text;
 }
 
 static void json_values(json_writer *json, const char *key,
@@ -396,7 +318,7 @@ static void print_values(const char *title, const pph_model *model,
     pph_value_info info =
         inputs ? pph_model_input(model, i) : pph_model_output(model, i);
     char text[256];
-    shape_with_names(&info, text, sizeof text);
+    report_shape_text(&info, text, sizeof text);
     printf("%-7s %s  %s %s\n", i ? "" : title, info.name,
            pph_dtype_name(info.type), text);
   }
@@ -411,6 +333,18 @@ void report_print_shapes(const pph_model *model, const pph_tensor *inputs,
   }
 }
 
+/* What the plan gives: the model may leave it open. */
+static void print_planned(const pph_model *model, const pph_session *session) {
+  const pph_graph *graph = &session->current->graph;
+  for (uint32_t i = 0; i < pph_model_output_count(model); i++) {
+    char text[128];
+    const pph_value *value = pph_graph_value(graph, graph->outputs[i]);
+    printf("gives   %s %s %s\n", pph_model_output(model, i).name,
+           pph_dtype_name(value->type),
+           pph_shape_text(&value->shape, text, sizeof text));
+  }
+}
+
 void report_print_info(const pph_model *model, const pph_tensor *inputs,
                        const pph_session *session, bool json) {
   if (json) {
@@ -421,6 +355,7 @@ void report_print_info(const pph_model *model, const pph_tensor *inputs,
   print_values("inputs", model, true);
   print_values("outputs", model, false);
   report_print_shapes(model, inputs, "for    ");
+  print_planned(model, session);
   printf("steps   %u, of which %u change the layout (Relayout, Transpose);\n"
          "        block of %.1f MiB\n\n",
          plan.steps, plan.transposes,

@@ -32,20 +32,9 @@ void report_begin_compared(bool json);
 void report_print_compared(const report_compared *row, bool json);
 void report_end_compared(const report_compared *whole, bool json);
 
-/* check: one output of two models. */
-typedef struct report_check {
-  const char *name;
-  bool same_shape; /* and type */
-  pph_dtype types[2]; /* of a, b */
-  pph_shape shapes[2];
-  size_t elements, different, worst_at;
-  double worst;     /* largest |a-b| */
-  double low, high; /* least and greatest b; nan without any */
-} report_check;
-
-void report_begin_check(bool json);
-void report_print_check(const report_check *row, bool json);
-void report_end_check(bool same, bool json);
+/* "[1,3,height,<=64,?]": an open dimension by its name, bound, or neither. */
+const char *report_shape_text(const pph_value_info *info, char *text,
+                              size_t size);
 
 /* "TITLE NAME SHAPE" of every input that a plan was made for. */
 void report_print_shapes(const pph_model *model, const pph_tensor *inputs,
