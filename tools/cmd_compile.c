@@ -6,31 +6,29 @@
 #include "model_inputs.h"
 #include "output_file.h"
 #include "pte_file.h"
+#include "report.h"
 #include "runtime/compile.h"
 
 /* What --shape says, else what the model declares, which must be known. */
 static pph_status find_shapes(const tool_options *options,
                               const pph_model *model, pph_shape *shapes,
                               pph_error *error) {
-  model_inputs inputs = {0};
-  pph_status status = model_inputs_load(options, model, &inputs, error);
-  if (status == PPH_OK)
-    status = model_inputs_fill(options, model, &inputs, error);
-  for (uint32_t i = 0; status == PPH_OK && i < inputs.count; i++)
-    shapes[i] = inputs.tensors[i].shape;
-  model_inputs_clear(&inputs);
-  for (uint32_t i = 0; status == PPH_OK && i < pph_model_input_count(model);
-       i++) {
+  PPH_TRY(model_inputs_check_shapes(options, model, error));
+  for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
     pph_value_info info = pph_model_input(model, i);
-    const char *rest;
-    bool said = false;
-    for (uint32_t k = 0; k < options->shapes.count; k++)
-      said |= model_inputs_find(model, options->shapes.texts[k], &rest) == i;
-    if (!said && !pph_shape_known(&info.shape))
-      status = pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
-                        "its shape is not known: give --shape");
+    char declared[256], example[160];
+    PPH_TRY(model_inputs_shape(options, model, i, &shapes[i], error));
+    if (!model_inputs_has_shape(options, model, i) &&
+        !pph_shape_known(&info.shape))
+      return pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
+                      "its shape is %s in the file, a program is made for "
+                      "one: give it, as --shape '%s=%s'",
+                      report_shape_text(&info, declared, sizeof declared),
+                      info.name,
+                      model_inputs_shape_text(&shapes[i], example,
+                                              sizeof example));
   }
-  return status;
+  return PPH_OK;
 }
 
 static pph_status compile(const tool_options *options, const pph_model *model,

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "npy.h"
 #include "random_fill.h"
+#include "shape_values.h"
 
 typedef pph_value_info describe(const pph_model *model, uint32_t index);
 
@@ -131,6 +132,16 @@ pph_status model_inputs_load(const tool_options *options,
   return PPH_OK;
 }
 
+const char *model_inputs_shape_text(const pph_shape *shape, char *text,
+                                    size_t size) {
+  size_t at = 0;
+  text[0] = 0;
+  for (int32_t i = 0; i < shape->rank && at < size; i++)
+    at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? "x" : "",
+                           (long long)shape->dims[i]);
+  return text;
+}
+
 static pph_status parse_shape(const char *text, const char *value,
                               pph_shape *shape, pph_error *error) {
   shape->rank = 0;
@@ -151,23 +162,44 @@ static pph_status parse_shape(const char *text, const char *value,
                   PPH_MAX_RANK);
 }
 
-pph_status model_inputs_make(const tool_options *options,
-                             const pph_model *model, uint32_t index,
-                             pph_tensor *tensor, pph_error *error) {
+bool model_inputs_has_shape(const tool_options *options,
+                            const pph_model *model, uint32_t index) {
+  const char *rest;
+  for (uint32_t i = 0; i < options->shapes.count; i++)
+    if (model_inputs_find(model, options->shapes.texts[i], &rest) == index)
+      return true;
+  return false;
+}
+
+pph_status model_inputs_shape(const tool_options *options,
+                              const pph_model *model, uint32_t index,
+                              pph_shape *shape, pph_error *error) {
   pph_value_info info = pph_model_input(model, index);
-  pph_shape shape = info.shape;
-  if (shape.rank < 0)
-    shape.rank = 0;
-  for (int32_t i = 0; i < shape.rank; i++)
-    if (shape.dims[i] < 0)
-      shape.dims[i] = i == 0 ? 1 : 64;
+  *shape = info.shape;
+  if (shape->rank < 0)
+    shape->rank = 0;
+  /* Which of a program's sizes may be less is not known: the bounds fit. */
+  for (int32_t i = 0; i < shape->rank; i++)
+    if (shape->dims[i] < 0)
+      shape->dims[i] = info.bounds.dims[i] >= 0 ? info.bounds.dims[i]
+                       : i == 0                 ? 1
+                                                : 64;
   for (uint32_t i = 0; i < options->shapes.count; i++) {
     const char *value;
     const char *text = options->shapes.texts[i];
     if (model_inputs_find(model, text, &value) == index)
-      PPH_TRY(parse_shape(text, value, &shape, error));
+      PPH_TRY(parse_shape(text, value, shape, error));
   }
+  return PPH_OK;
+}
+
+pph_status model_inputs_make(const tool_options *options,
+                             const pph_model *model, uint32_t index,
+                             pph_tensor *tensor, pph_error *error) {
+  pph_value_info info = pph_model_input(model, index);
+  pph_shape shape;
   size_t bytes;
+  PPH_TRY(model_inputs_shape(options, model, index, &shape, error));
   if (!pph_shape_bytes(&shape, info.type, &bytes) ||
       bytes > options->limits.tensor_bytes)
     return pph_fail(error, PPH_LIMIT_EXCEEDED, info.name,
@@ -186,9 +218,9 @@ static pph_status fill_input(const tool_options *options,
   return PPH_OK;
 }
 
-pph_status model_inputs_fill(const tool_options *options,
-                             const pph_model *model, model_inputs *inputs,
-                             pph_error *error) {
+pph_status model_inputs_check_shapes(const tool_options *options,
+                                     const pph_model *model,
+                                     pph_error *error) {
   for (uint32_t i = 0; i < options->shapes.count; i++) {
     const char *value;
     uint32_t index;
@@ -200,10 +232,17 @@ pph_status model_inputs_fill(const tool_options *options,
                         "the shape of input \"%s\" is given twice",
                         pph_model_input(model, index).name);
   }
+  return PPH_OK;
+}
+
+pph_status model_inputs_fill(const tool_options *options,
+                             const pph_model *model, model_inputs *inputs,
+                             pph_error *error) {
+  PPH_TRY(model_inputs_check_shapes(options, model, error));
   for (uint32_t i = 0; i < inputs->count; i++)
     if (!inputs->given[i])
       PPH_TRY(fill_input(options, model, i, &inputs->tensors[i], error));
-  return PPH_OK;
+  return shape_values_fill(model, inputs, error);
 }
 
 pph_status model_inputs_require(const pph_model *model,

@@ -15,7 +15,27 @@ PPH_NODISCARD pph_status model_inputs_init(const pph_model *model,
                                            model_inputs *inputs,
                                            pph_error *error);
 
-/* Zeros in the shape that fill would give; data by malloc. */
+/* PPH_INVALID_ARGUMENT when a --shape names no input, or one twice. */
+PPH_NODISCARD pph_status model_inputs_check_shapes(const tool_options *options,
+                                                   const pph_model *model,
+                                                   pph_error *error);
+
+/* Whether a --shape speaks of the input. */
+bool model_inputs_has_shape(const tool_options *options,
+                            const pph_model *model, uint32_t index);
+
+/* The shape of an input that no file gives: that of --shape, else as declared;
+   of open dimensions their bounds, else 1 for the first one and 64. */
+PPH_NODISCARD pph_status model_inputs_shape(const tool_options *options,
+                                            const pph_model *model,
+                                            uint32_t index, pph_shape *shape,
+                                            pph_error *error);
+
+/* "1x3x64x64", as --shape takes it. */
+const char *model_inputs_shape_text(const pph_shape *shape, char *text,
+                                    size_t size);
+
+/* Zeros in that shape; data by malloc. */
 PPH_NODISCARD pph_status model_inputs_make(const tool_options *options,
                                            const pph_model *model,
                                            uint32_t index, pph_tensor *tensor,
@@ -28,9 +48,9 @@ PPH_NODISCARD pph_status model_inputs_load(const tool_options *options,
                                            model_inputs *inputs,
                                            pph_error *error);
 
-/* Gives the others a shape (--shape, declared dimensions, 1 for an unknown
-   first dimension and 64 for other unknown ones) and repeatable random values
-   in [0,1). */
+/* Gives the others their shape, and values: repeatable random ones in [0,1) of
+   f32, zeros of other types, and what fits where they decide shapes
+   (shape_values.h). */
 PPH_NODISCARD pph_status model_inputs_fill(const tool_options *options,
                                            const pph_model *model,
                                            model_inputs *inputs,

@@ -71,11 +71,8 @@ static pph_status make_first(const tool_options *options,
                              const pph_model *model, uint32_t input,
                              step_inputs *all, pph_error *error) {
   pph_value_info info = pph_model_input(model, input);
-  const char *rest;
-  bool known = pph_shape_known(&info.shape);
-  for (uint32_t i = 0; i < options->shapes.count; i++)
-    known |= model_inputs_find(model, options->shapes.texts[i], &rest) == input;
-  if (!known)
+  if (!pph_shape_known(&info.shape) &&
+      !model_inputs_has_shape(options, model, input))
     return pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
                     "its shape is not known: give its value at the first step "
                     "by --input '%s=FILE.npy'",

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The command from outside: exact output, exit codes, files.
-# usage: test_cli.sh POLYPHASE SOURCE_FOLDER
+# usage: test_cli.sh POLYPHASE SOURCE_FOLDER [SHARED_FOLDER]
 set -u
 polyphase=$1
 source=$2
@@ -56,6 +56,15 @@ for bytes in \
   '\010\001\012\002\010\002B\002\020\015'; do
   printf "$bytes"
 done >"$work/sum.onnx"
+# y is x, [1,1,2,3], resized to what the input `sizes` holds.
+for bytes in \
+  '\010\010\072\135\012\031\012\001x\012\000\012\000\012\005sizes\022\001' \
+  'y\042\006Resize\022\001gZ\033\012\001x\022\026\012\024\010\001\022\020' \
+  '\012\002\010\001\012\002\010\001\012\002\010\002\012\002\010\003Z\023' \
+  '\012\005sizes\022\012\012\010\010\007\022\004\012\002\010\004b\013\012' \
+  '\001y\022\006\012\004\010\001\022\000B\002\020\015'; do
+  printf "$bytes"
+done >"$work/resize.onnx"
 # The steps [1,2], [3,4], [5,6]; a state [1,1].
 ones='\000\000\200?\000\000\200?'
 npy "3, 1, 2" '\000\000\200?\000\000\000@\000\000@@\000\000\200@'\
@@ -212,6 +221,9 @@ expect 3 "compile to no folder" "$polyphase" compile "$model" \
   -o "$work/none/x.pte" --external-constants "$work/split.ptd" \
   --shape 0=1x3x20x16
 cmp -s "$work/split.ptd" "$work/kept.ptd" || fail "constants were replaced"
+expect 2 "compile for no shape" "$polyphase" compile "$model" -o "$work/no.pte"
+said err "picture: its shape is [1,3,height,width] in the file, a program is"
+said err "give it, as --shape 'picture=1x3x64x64'"
 expect 2 "compile for another shape" "$polyphase" compile "$model" \
   -o "$work/no.pte" --shape picture=2x3x12x16
 said err "picture: the input has shape [2,3,12,16], must be [1,3,"
@@ -416,7 +428,7 @@ expect 2 "the first state of an open shape" "$polyphase" run "$model" --steps \
   --feed 0=0
 said err "picture: its shape is not known: give its value at the first step"
 
-programs=$source/../shared/pte/real
+programs=${3:-$source/../shared}/pte/real
 if [ -d "$programs" ]; then
   expect 0 "a bundle's own cases" "$polyphase" check "$programs/bundled.bpte"
   said out "forward, case 1, output0       480          0"
@@ -426,6 +438,13 @@ if [ -d "$programs" ]; then
   said out "the outputs agree"
   expect 0 "a program agrees with itself" "$polyphase" check \
     "$programs/q8_ct_pc.pte"
+  for name in dyn_batch_dcgan portable_view; do
+    expect 0 "$name within its bounds" "$polyphase" check "$programs/$name.pte"
+  done
+  expect 0 "bounds in a plan" "$polyphase" info "$programs/dyn_batch_dcgan.pte" \
+    --polyphase always
+  said out "inputs  input0  f32 [<=8,<=6,<=1,<=1]"
+  said out "gives   output0 f32 [8,3,8,8]"
   expect 0 "a method" "$polyphase" run "$programs/multi_method.pte" \
     --method encode -i "0=$programs/multi_method.in0.npy"
   expect 2 "no method" "$polyphase" run "$programs/multi_method.pte"
@@ -450,6 +469,26 @@ expect 1 "another stored output" "$polyphase" check "$model" \
   -i "picture=$work/outputs/doubled.npy" \
   --expect "0=$work/outputs/doubled.npy"
 said out "the outputs differ"
+expect 0 "an output without elements" "$polyphase" check "$model" \
+  --shape 0=1x3x0x4
+said out "for picture [1,3,0,4]"
+said out "doubled: has no elements: nothing was compared"
+said out "the outputs agree, but this proves nothing"
+expect 0 "a tolerance over all values" "$polyphase" check "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" --atol 2.5
+said out "y: zeros would agree too: no magnitude is over 2, the tolerance is 2.5;"
+said out "the outputs agree, but this proves nothing"
+expect 0 "the same in JSON" "$polyphase" check "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" --atol 2.5 --json
+said out '"same": true, "doubtful": 3'
+expect 0 "a tolerance below all values" "$polyphase" check "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" --atol 1.5 --json
+said out '"doubt": null'
+said out '"same": true, "doubtful": 0'
+expect 0 "sizes of an input" "$polyphase" check "$work/resize.onnx" --json
+said out '"shape": [1, 1, 4, 6]'
+expect 0 "a plan for them" "$polyphase" info "$work/resize.onnx"
+said out "gives   y f32 [1,1,4,6]"
 expect 2 "a stored output of no input" "$polyphase" check "$model" \
   --shape 0=1x3x12x16 --expect "0=$work/outputs/doubled.npy"
 said err "--expect takes every input by --input: the model has 1, 0 given"
