@@ -30,8 +30,9 @@ static const tool_command commands[] = {
     {"info", "MODEL [--shape NAME=1x3x64x64]...",
      "Prints inputs, outputs, and for every upsampling node what it becomes\n"
      "and why; with --json all nodes. Of an ExecuTorch file (.pte, .bpte,\n"
-     ".ptd): methods, operators, delegates, constants, state, warnings; with\n"
-     "--shape, --dump or another option about the plan the same as of ONNX.",
+     ".ptd): methods, upsampling nodes at the declared sizes, operators,\n"
+     "delegates, constants, state, warnings; with --shape, --dump or another\n"
+     "option about the plan the same as of ONNX.",
      SESSION_OPTIONS " input shape ", 1, 1, cmd_info},
     {"bench", "MODEL | --op DESCRIPTOR",
      "Measures the time per node of a model, or every algorithm that runs\n"

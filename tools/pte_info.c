@@ -5,17 +5,19 @@
 
 #include "base/fail.h"
 #include "json.h"
+#include "planned_model.h"
 #include "pte/import_plan.h"
 #include "pte/warnings.h"
 #include "pte_file.h"
+#include "report.h"
 #include "runtime/loaded_model.h"
 
 /* Everything is printed through JSON calls or as lines, side by side, so that
    both forms tell the same. */
 typedef struct printer {
+  const tool_options *options;
   const pph_pte *pte;
   const pph_pte_plan *only; /* the method to tell of; NULL: all */
-  const pph_limits *limits;
   bool is_json;
   json_writer json;
 } printer;
@@ -49,12 +51,13 @@ static void print_sizes(printer *p, const int32_t *sizes, uint32_t count) {
     printf("%s%d", i ? "," : "", sizes[i]);
 }
 
-static void print_tensor(printer *p, const char *what,
+static void print_tensor(printer *p, const char *name,
                          const pph_pte_tensor *tensor) {
   const char *type = pph_scalar_type_find(tensor->scalar_type)->name;
   bool dynamic = tensor->shape_dynamism > 0;
   if (p->is_json) {
     json_begin_object(&p->json, NULL);
+    json_text(&p->json, "name", name);
     json_text(&p->json, "type", type);
     json_begin_array(&p->json, "shape");
     print_sizes(p, tensor->sizes.at, tensor->sizes.count);
@@ -64,7 +67,7 @@ static void print_tensor(printer *p, const char *what,
     json_end_object(&p->json);
     return;
   }
-  printf("  %s %s [", what, type);
+  printf("  %s %s [", name, type);
   print_sizes(p, tensor->sizes.at, tensor->sizes.count);
   printf("]%s%s\n", dynamic ? ", at most" : "",
          pph_pte_is_permuted(tensor) ? ", other dim_order" : "");
@@ -76,12 +79,14 @@ static void print_values(printer *p, const char *name, const char *what,
   begin(p, name);
   for (uint32_t i = 0; i < count; i++) {
     const pph_flat_choice *value = &plan->values.at[numbers[i]].val;
+    char given[32]; /* as an import calls it */
+    snprintf(given, sizeof given, "%s%u", what, i);
     if (value->type == PPH_PTE_TENSOR)
-      print_tensor(p, what, value->value);
+      print_tensor(p, given, value->value);
     else if (p->is_json)
       json_null(&p->json, NULL);
     else
-      printf("  %s, a value of type %u\n", what, value->type);
+      printf("  %s, a value of type %u\n", given, value->type);
   }
   end(p);
 }
@@ -181,12 +186,13 @@ static void print_storage(printer *p, const pph_pte_plan *plan,
 }
 
 /* Whether `run` takes the method: an import is made, for that is what knows. */
-static void print_runs(printer *p, const pph_pte_plan *plan) {
+static bool print_runs(printer *p, const pph_pte_plan *plan) {
   pph_graph graph;
   pph_heap heap;
   pph_error error = {0};
-  pph_heap_init(&heap, NULL, p->limits->heap_bytes);
-  pph_graph_init(&graph, &heap, p->limits);
+  const pph_limits *limits = &p->options->limits;
+  pph_heap_init(&heap, NULL, limits->heap_bytes);
+  pph_graph_init(&graph, &heap, limits);
   bool runs = pph_pte_import(p->pte, plan, &graph, &error) == PPH_OK;
   pph_graph_clear(&graph);
   char why[TOOL_MESSAGE];
@@ -197,6 +203,44 @@ static void print_runs(printer *p, const pph_pte_plan *plan) {
   } else {
     printf("  runs: %s%s\n", runs ? "yes" : "no, because ", runs ? "" : why);
   }
+  return runs;
+}
+
+static void print_notes(printer *p, const pph_session *session) {
+  if (!p->is_json) {
+    report_print_notes(session);
+    return;
+  }
+  begin(p, "upsampling");
+  for (uint32_t i = 0; i < pph_session_plan(session).notes; i++) {
+    pph_note_info note = pph_session_note(session, i);
+    json_begin_object(&p->json, NULL);
+    json_text(&p->json, "name", note.name);
+    json_text(&p->json, "kind", note.kind);
+    json_text(&p->json, "lowered", note.lowered);
+    json_text(&p->json, "reason", note.reason);
+    json_end_object(&p->json);
+  }
+  end(p);
+}
+
+/* What becomes of upsampling nodes when the method runs with what it declares;
+   dynamic sizes are at their bounds. */
+static void print_upsampling(printer *p, const char *method) {
+  tool_options options = *p->options;
+  planned_model planned;
+  pph_error error = {0};
+  char why[TOOL_MESSAGE];
+  options.method = method;
+  pph_status status = planned_model_open(&options, &planned, &error);
+  tool_explain(&error, why);
+  if (status == PPH_OK)
+    print_notes(p, planned.session);
+  else if (p->is_json)
+    json_text(&p->json, "no_plan", why);
+  else
+    printf("  no plan: %s\n", why);
+  planned_model_close(&planned);
 }
 
 static void print_plan(printer *p, const pph_pte_plan *plan) {
@@ -208,7 +252,7 @@ static void print_plan(printer *p, const pph_pte_plan *plan) {
   } else {
     printf("method %s\n", name);
   }
-  print_runs(p, plan);
+  bool runs = print_runs(p, plan);
   print_values(p, "inputs", "input", plan, plan->inputs.at,
                plan->inputs.count);
   print_values(p, "outputs", "output", plan, plan->outputs.at,
@@ -217,24 +261,40 @@ static void print_plan(printer *p, const pph_pte_plan *plan) {
   print_storage(p, plan, "constants", PPH_PTE_CONSTANT);
   print_storage(p, plan, "external", PPH_PTE_EXTERNAL);
   print_storage(p, plan, "state", PPH_PTE_STATE);
+  if (runs)
+    print_upsampling(p, name);
   if (p->is_json)
     json_end_object(&p->json);
 }
 
+/* Names that an exporter made of contents tell people nothing. */
+static bool is_hash(const char *name) {
+  return strlen(name) == 64 && strspn(name, "0123456789abcdef") == 64;
+}
+
+/* Those are counted for one line; JSON has them all. */
+typedef struct hashed {
+  uint32_t count;
+  size_t bytes;
+} hashed;
+
 static void print_data(printer *p, const pph_pte_image *image,
-                       pph_flat_text key, uint32_t segment) {
+                       pph_flat_text key, uint32_t segment, hashed *left_out) {
   char name[160];
   size_t bytes = image->segments[segment].count;
   copy_text(key, name, sizeof name);
-  if (!p->is_json) {
+  if (p->is_json) {
+    json_begin_object(&p->json, NULL);
+    json_text(&p->json, "key", name);
+    json_integer(&p->json, "segment", segment);
+    json_integer(&p->json, "bytes", (int64_t)bytes);
+    json_end_object(&p->json);
+  } else if (is_hash(name)) {
+    left_out->count++;
+    left_out->bytes += bytes;
+  } else {
     printf("named data %s, segment %u, %zu bytes\n", name, segment, bytes);
-    return;
   }
-  json_begin_object(&p->json, NULL);
-  json_text(&p->json, "key", name);
-  json_integer(&p->json, "segment", segment);
-  json_integer(&p->json, "bytes", (int64_t)bytes);
-  json_end_object(&p->json);
 }
 
 static void print_segments(printer *p, const pph_pte_image *image) {
@@ -252,17 +312,21 @@ static void print_segments(printer *p, const pph_pte_image *image) {
 
 static void print_all_data(printer *p) {
   const pph_pte_program *program = p->pte->program;
+  hashed left_out = {0};
   begin(p, "named_data");
   for (uint32_t i = 0; program && i < program->named_data.count; i++)
     print_data(p, &p->pte->image, program->named_data.at[i].key,
-               program->named_data.at[i].segment_index);
+               program->named_data.at[i].segment_index, &left_out);
   for (uint32_t i = 0; i < p->pte->external_count; i++) {
     const pph_pte_external *external = &p->pte->externals[i];
     for (uint32_t k = 0; k < external->tensors->named_data.count; k++)
       print_data(p, &external->image, external->tensors->named_data.at[k].key,
-                 external->tensors->named_data.at[k].segment_index);
+                 external->tensors->named_data.at[k].segment_index, &left_out);
   }
   end(p);
+  if (left_out.count)
+    printf("named data: %u called by a hash, %zu bytes (listed by --json)\n",
+           left_out.count, left_out.bytes);
 }
 
 static void print_warning(void *context, pph_flat_text method,
@@ -327,7 +391,7 @@ static void print_container(printer *p) {
 }
 
 pph_status pte_info_print(const tool_options *options, pph_error *error) {
-  printer p = {.limits = &options->limits, .is_json = options->json};
+  printer p = {.options = options, .is_json = options->json};
   pte_file file;
   pph_status status = pte_file_open(options, &file, error);
   p.pte = file.pte;

@@ -360,7 +360,12 @@ void report_print_info(const pph_model *model, const pph_tensor *inputs,
          "        block of %.1f MiB\n\n",
          plan.steps, plan.transposes,
          (double)plan.block_bytes / (1 << 20));
-  if (!plan.notes) {
+  report_print_notes(session);
+}
+
+void report_print_notes(const pph_session *session) {
+  uint32_t notes = pph_session_plan(session).notes;
+  if (!notes) {
     printf("no upsampling nodes\n");
     return;
   }
@@ -368,7 +373,7 @@ void report_print_info(const pph_model *model, const pph_tensor *inputs,
                                       "why"};
   table rows;
   table_init(&rows, heads, "llll");
-  for (uint32_t i = 0; i < plan.notes; i++) {
+  for (uint32_t i = 0; i < notes; i++) {
     pph_note_info note = pph_session_note(session, i);
     table_add(&rows, note.name);
     table_add(&rows, note.kind);

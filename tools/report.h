@@ -40,6 +40,9 @@ const char *report_shape_text(const pph_value_info *info, char *text,
 void report_print_shapes(const pph_model *model, const pph_tensor *inputs,
                          const char *title);
 
+/* What became of every upsampling node of the current plan, and why. */
+void report_print_notes(const pph_session *session);
+
 /* info: the model's inputs and outputs and the current plan of a session, made
    for the shapes of `inputs`. */
 void report_print_info(const pph_model *model, const pph_tensor *inputs,

@@ -281,6 +281,16 @@ cmp -s "$seeds/program.pte" "$work/same.pte" || fail "another program"
 cmp -s "$seeds/constants.ptd" "$work/same.ptd" || fail "other constants"
 expect 0 "a program with a deconvolution" "$polyphase" compile "$model" \
   -o "$work/plain.pte" --shape 0=1x3x12x16 --polyphase never
+expect 0 "info of its upsampling" "$polyphase" info "$work/plain.pte"
+said out "  input0 float [1,3,12,16]"
+grep -q "ConvTranspose *polyphase, dense, 4 phases  " "$work/out" ||
+  fail "nothing about the deconvolution"
+said out "named data: 12 called by a hash, "
+! grep -q "[0-9a-f]\{64\}" "$work/out" || fail "a hash"
+expect 0 "the same in JSON" "$polyphase" info "$work/plain.pte" --json
+said out '"kind": "ConvTranspose", "lowered": "polyphase, dense, 4 phases"'
+said out '"inputs": [{"name": "input0", "type": "float", "shape": [1, 3, 12, 16]'
+grep -q '"key": "[0-9a-f]\{64\}"' "$work/out" || fail "no hash in JSON"
 expect 0 "optimize" "$polyphase" optimize "$work/plain.pte" \
   -o "$work/faster.pte" --polyphase always
 said out "4 phases in"
