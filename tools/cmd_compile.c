@@ -6,6 +6,7 @@
 #include "model_inputs.h"
 #include "output_file.h"
 #include "pte_file.h"
+#include "read_files.h"
 #include "report.h"
 #include "runtime/compile.h"
 
@@ -62,14 +63,6 @@ static void print_written(const tool_options *options,
             files->constant_bytes);
 }
 
-static pph_status check_place(const tool_options *options, const char *path,
-                              pph_error *error) {
-  PPH_TRY(output_file_spare(path, options->arguments[0], error));
-  for (uint32_t i = 0; i < options->constants.count; i++)
-    PPH_TRY(output_file_spare(path, options->constants.texts[i], error));
-  return PPH_OK;
-}
-
 /* Two names that are written one after the other must be two files: the same
    one would end as whichever came last. */
 static pph_status check_outputs(const tool_options *options,
@@ -81,9 +74,13 @@ static pph_status check_outputs(const tool_options *options,
       output_file_same(options->output, options->external_constants))
     return pph_fail(error, PPH_INVALID_ARGUMENT, options->output,
                     "-o and --external-constants must be two files");
-  PPH_TRY(check_place(options, options->output, error));
-  PPH_TRY(check_place(options, options->external_constants, error));
   return pte_file_check_name(options->output, false, error);
+}
+
+static pph_status spare_sources(const tool_options *options,
+                                const pph_model *model, pph_error *error) {
+  PPH_TRY(read_files_spare(options, model, options->output, error));
+  return read_files_spare(options, model, options->external_constants, error);
 }
 
 int cmd_compile(const tool_options *options) {
@@ -100,7 +97,9 @@ int cmd_compile(const tool_options *options) {
             "%s: its test cases are left out: a compiled program has none\n",
             options->arguments[0]);
   pph_heap_init(&heap, NULL, options->limits.heap_bytes);
-  pph_status status = compile(options, model, &heap, &files, &error);
+  pph_status status = spare_sources(options, model, &error);
+  if (status == PPH_OK)
+    status = compile(options, model, &heap, &files, &error);
   if (status == PPH_OK)
     print_written(options, &files);
   pph_pte_files_clear(&files, &heap);

@@ -8,6 +8,7 @@
 #include "output_file.h"
 #include "pte/container_write.h"
 #include "pte_file.h"
+#include "read_files.h"
 
 /* What was changed, told when it is written. */
 typedef struct told {
@@ -32,20 +33,14 @@ static pph_status check_names(const tool_options *options, const pph_pte *pte,
   return PPH_OK;
 }
 
-/* No file that is written may be another one of them, or one that is read
-   unless it takes its own place. */
+/* No file that is written may be another one of them, or one that is read. */
 static pph_status check_places(const tool_options *options,
                                const pph_pte *pte, pph_error *error) {
   const option_pairs *out = &options->constants_out;
-  const option_pairs *in = &options->constants;
   PPH_TRY(pte_file_check_name(options->output, pte->bundle != NULL, error));
-  for (uint32_t i = 0; i < in->count; i++)
-    PPH_TRY(output_file_spare(options->output, in->texts[i], error));
+  PPH_TRY(read_files_spare(options, NULL, options->output, error));
   for (uint32_t i = 0; i < out->count; i++) {
-    PPH_TRY(output_file_spare(out->texts[i], options->arguments[0], error));
-    for (uint32_t k = 0; k < in->count; k++)
-      PPH_TRY(output_file_spare(out->texts[i], k == i ? NULL : in->texts[k],
-                                error));
+    PPH_TRY(read_files_spare(options, NULL, out->texts[i], error));
     bool same = output_file_same(options->output, out->texts[i]);
     for (uint32_t k = 0; k < i; k++)
       same |= output_file_same(out->texts[k], out->texts[i]);

@@ -12,6 +12,7 @@
 #include "output_file.h"
 #include "picture_tensor.h"
 #include "progress.h"
+#include "read_files.h"
 #include "run_steps.h"
 #include "table.h"
 #include "tuning.h"
@@ -135,19 +136,38 @@ static void report_written(const job *work, uint32_t index, const char *path) {
           path);
 }
 
-static pph_status save_all(const job *work, pph_error *error) {
+static pph_status output_path(const job *work, uint32_t index, char *path,
+                              size_t size, pph_error *error) {
   const char *folder = work->options->output_dir;
+  char name[200];
+  file_name(work, index, name, sizeof name);
+  int n = is_taken(work, index, name)
+              ? snprintf(path, size, "%s/%s_%u.npy", folder, name, index)
+              : snprintf(path, size, "%s/%s.npy", folder, name);
+  return n >= 0 && (size_t)n < size
+             ? PPH_OK
+             : pph_fail(error, PPH_INVALID_ARGUMENT, folder,
+                        "the path is too long");
+}
+
+static pph_status save_all(const job *work, pph_error *error) {
   for (uint32_t i = 0; i < work->output_count; i++) {
-    char path[4096], name[200];
-    file_name(work, i, name, sizeof name);
-    bool taken = is_taken(work, i, name);
-    int n = taken ? snprintf(path, sizeof path, "%s/%s_%u.npy", folder, name, i)
-                  : snprintf(path, sizeof path, "%s/%s.npy", folder, name);
-    if (n < 0 || (size_t)n >= sizeof path)
-      return pph_fail(error, PPH_INVALID_ARGUMENT, folder,
-                      "the path is too long");
+    char path[4096];
+    PPH_TRY(output_path(work, i, path, sizeof path, error));
     PPH_TRY(npy_save(path, &work->outputs[i], error));
     report_written(work, i, path);
+  }
+  return PPH_OK;
+}
+
+/* Nothing that is read is written over. */
+static pph_status spare_sources(const job *work, pph_error *error) {
+  const tool_options *options = work->options;
+  PPH_TRY(read_files_spare(options, work->model, options->output, error));
+  for (uint32_t i = 0; options->output_dir && i < work->output_count; i++) {
+    char path[4096];
+    PPH_TRY(output_path(work, i, path, sizeof path, error));
+    PPH_TRY(read_files_spare(options, work->model, path, error));
   }
   return PPH_OK;
 }
@@ -232,15 +252,15 @@ static pph_status load_job(job *work, pph_error *error) {
   PPH_TRY(check_output_name(options, error));
   PPH_TRY(
       tool_load_model(options, options->arguments[0], &work->model, error));
-  PPH_TRY(load_inputs(work, error));
-  if (options->output_dir)
-    PPH_TRY(output_folder_make(options->output_dir, error));
   uint32_t count = pph_model_output_count(work->model);
   work->outputs = calloc((size_t)count + 1, sizeof *work->outputs);
   if (!work->outputs)
     return pph_fail_memory(error);
   work->output_count = count;
-  return PPH_OK;
+  PPH_TRY(spare_sources(work, error));
+  PPH_TRY(load_inputs(work, error));
+  return options->output_dir ? output_folder_make(options->output_dir, error)
+                             : PPH_OK;
 }
 
 static void show_progress(void *bar, uint32_t done, uint32_t steps) {

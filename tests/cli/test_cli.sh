@@ -65,6 +65,15 @@ for bytes in \
   '\001y\022\006\012\004\010\001\022\000B\002\020\015'; do
   printf "$bytes"
 done >"$work/resize.onnx"
+# y = x + w, where w lies in w.bin.
+for bytes in \
+  '\010\010\072\133\012\016\012\001x\012\001w\022\001y\042\003Add\022\001' \
+  'g\052\034\010\002\020\001B\001wj\021\012\010location\022\005w\056binp' \
+  '\001Z\023\012\001x\022\016\012\014\010\001\022\010\012\002\010\001\012' \
+  '\002\010\002b\023\012\001y\022\016\012\014\010\001\022\010\012\002\010' \
+  '\001\012\002\010\002B\002\020\015'; do
+  printf "$bytes"
+done >"$work/beside.onnx"
 # The steps [1,2], [3,4], [5,6]; a state [1,1].
 ones='\000\000\200?\000\000\200?'
 npy "3, 1, 2" '\000\000\200?\000\000\000@\000\000@@\000\000\200@'\
@@ -208,6 +217,30 @@ said err "would be written over $work/own.onnx, which is read"
 expect 2 "constants over the source" "$polyphase" compile "$work/own.onnx" \
   -o "$work/x.pte" --external-constants "$work/own.onnx" --shape 0=1x3x12x16
 cmp -s "$model" "$work/own.onnx" || fail "the source was replaced"
+cp "$source/examples/upscale/sample.png" "$work/own.png"
+expect 2 "run over its picture" "$polyphase" run "$model" "$work/own.png" \
+  -o "$work/./own.png"
+said err "would be written over $work/own.png, which is read"
+cp "$work/ones.npy" "$work/y.npy"
+expect 2 "run over an input" "$polyphase" run "$work/sum.onnx" \
+  -i x="$work/y.npy" -i h="$work/ones.npy" -o "$work/y.npy"
+expect 2 "a folder of outputs over an input" "$polyphase" run \
+  "$work/sum.onnx" -i x="$work/y.npy" -i h="$work/ones.npy" \
+  --output-dir "$work"
+said err "would be written over $work/y.npy, which is read"
+cmp -s "$work/ones.npy" "$work/y.npy" || fail "an input was replaced"
+[ ! -e "$work/hn.npy" ] || fail "a refused folder got files"
+printf '\000\000\200?\000\000\000@' >"$work/w.bin"
+expect 0 "constants beside the model" "$polyphase" run "$work/beside.onnx" \
+  -i x="$work/ones.npy" --json
+said out '"min": 2, "max": 3'
+ln -s w.bin "$work/w.npy"
+expect 2 "run over a model's constants" "$polyphase" run "$work/beside.onnx" \
+  -i x="$work/ones.npy" -o "$work/w.npy"
+said err "would be written over $work/w.bin, which is read"
+expect 2 "compile over a model's constants" "$polyphase" compile \
+  "$work/beside.onnx" -o "$work/w.bin"
+[ "$(wc -c <"$work/w.bin")" -eq 8 ] || fail "constants were replaced"
 expect 2 "compile to a bundle's name" "$polyphase" compile "$model" \
   -o "$work/x.bpte" --shape 0=1x3x12x16
 said err "without test cases: call it .pte"
@@ -267,8 +300,12 @@ expect 2 "constants over a program" "$polyphase" optimize "$work/split.pte" \
   --constants "$work/split.ptd" -o "$work/none.pte" \
   --constants-out "$work/split.pte"
 cp "$work/split.pte" "$work/place.pte"
-expect 0 "in its own place" "$polyphase" optimize "$work/place.pte" \
+expect 2 "in its own place" "$polyphase" optimize "$work/place.pte" \
   --constants "$work/split.ptd" -o "$work/place.pte"
+said err "would be written over $work/place.pte, which is read"
+expect 2 "constants in their own place" "$polyphase" optimize \
+  "$work/place.pte" --constants "$work/split.ptd" -o "$work/none.pte" \
+  --constants-out "$work/split.ptd"
 expect 4 "optimize of constants alone" "$polyphase" optimize \
   "$seeds/constants.ptd" -o "$work/none.pte"
 said err "there is no program to rewrite"
