@@ -14,9 +14,9 @@
 #include "progress.h"
 #include "read_files.h"
 #include "run_steps.h"
+#include "sound_tensor.h"
 #include "table.h"
 #include "tuning.h"
-#include "wav.h"
 
 typedef struct job {
   const tool_options *options;
@@ -72,21 +72,12 @@ static pph_status check_output_name(const tool_options *options,
                   "an output file ends in .png, .npy or .wav");
 }
 
-/* Sound at 22.05 kHz, the rate of the vocoders that this is for: one signal,
-   so all axes but the last have length 1. Steps follow each other. */
-static pph_status save_sound(const char *path, const pph_tensor *tensor,
-                             bool has_steps, pph_error *error) {
-  size_t count;
-  int32_t rank = tensor->shape.rank;
-  if (tensor->type != PPH_F32 || rank < 1 + has_steps ||
-      !pph_shape_count(&tensor->shape, &count) ||
-      count != (size_t)(tensor->shape.dims[rank - 1] *
-                        (has_steps ? tensor->shape.dims[0] : 1)))
-    return pph_fail(error, PPH_INVALID_ARGUMENT, path,
-                    "output 0 is no sound: it must be f32 and one signal, "
-                    "[..,1,samples]");
-  wav sound = {22050, 1, count, tensor->data};
-  return wav_save(path, &sound, error);
+/* --rate, else an input's, else the usual one. */
+static uint32_t find_rate(const job *work) {
+  const tool_options *options = work->options;
+  uint32_t given = options->steps ? work->stream.sound_rate
+                                  : work->inputs.sound_rate;
+  return options->rate ? options->rate : given ? given : SOUND_DEFAULT_RATE;
 }
 
 static pph_status save_output(const job *work, pph_error *error) {
@@ -95,7 +86,8 @@ static pph_status save_output(const job *work, pph_error *error) {
   if (output_file_ends_in(path, ".npy"))
     return npy_save(path, tensor, error);
   if (output_file_ends_in(path, ".wav"))
-    return save_sound(path, tensor, work->options->steps, error);
+    return sound_save(path, tensor, work->options->steps, find_rate(work),
+                      error);
   picture image;
   PPH_TRY(picture_from_tensor(&work->options->range, tensor, &image, error));
   pph_status status = picture_save(path, &image, error);
@@ -295,6 +287,8 @@ static pph_status do_job(job *work, pph_error *error) {
   if (work->options->output && work->output_count) {
     PPH_TRY(save_output(work, error));
     report_written(work, 0, work->options->output);
+    if (output_file_ends_in(work->options->output, ".wav"))
+      fprintf(stderr, "%u samples a second\n", find_rate(work));
   }
   if (work->options->output_dir)
     PPH_TRY(save_all(work, error));

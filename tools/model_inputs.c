@@ -6,9 +6,9 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
-#include "npy.h"
 #include "random_fill.h"
 #include "shape_values.h"
+#include "sound_tensor.h"
 
 typedef pph_value_info describe(const pph_model *model, uint32_t index);
 
@@ -126,7 +126,9 @@ pph_status model_inputs_load(const tool_options *options,
       return pph_fail(error, PPH_INVALID_ARGUMENT, options->inputs.texts[i],
                       "input \"%s\" is given twice",
                       pph_model_input(model, index).name);
-    PPH_TRY(npy_load(path, &inputs->tensors[index], error));
+    pph_value_info info = pph_model_input(model, index);
+    PPH_TRY(sound_or_array_load(path, &info, &inputs->tensors[index],
+                                &inputs->sound_rate, error));
     inputs->given[index] = true;
   }
   return PPH_OK;

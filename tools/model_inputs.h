@@ -8,6 +8,7 @@ typedef struct model_inputs {
   pph_tensor *tensors; /* one per model input; data by malloc */
   bool *given;         /* came from a file */
   uint32_t count;
+  uint32_t sound_rate; /* samples a second of the last sound; 0: none */
 } model_inputs;
 
 /* No input has data yet. Clear also after failure. */
@@ -41,8 +42,8 @@ PPH_NODISCARD pph_status model_inputs_make(const tool_options *options,
                                            uint32_t index, pph_tensor *tensor,
                                            pph_error *error);
 
-/* Reads every --input file. Names are the model's or positions. Inputs that no
-   file gives stay without data (data NULL, given false). */
+/* Reads every --input file, .npy or .wav. Names are the model's or positions.
+   Inputs that no file gives stay without data (data NULL, given false). */
 PPH_NODISCARD pph_status model_inputs_load(const tool_options *options,
                                            const pph_model *model,
                                            model_inputs *inputs,

@@ -195,6 +195,14 @@ static bool apply_std(tool_options *options, const char *value) {
   return true;
 }
 
+static bool apply_rate(tool_options *options, const char *value) {
+  double rate;
+  if (!parse_number(value, 1, 768000, &rate) || rate != floor(rate))
+    return false;
+  options->rate = (uint32_t)rate;
+  return true;
+}
+
 static bool apply_compare(tool_options *options, const char *value) {
   (void)value;
   options->compare = true;
@@ -292,7 +300,8 @@ static const struct {
      "an input's shape and what depends on its values, by name or position\n"
      "(0=x.npy); once per input"},
     {"input", "NAME=FILE.npy", 'i', MANY | PLANS, NULL, apply_input,
-     "an input, by name or position (0=x.npy); once per input"},
+     "an input, by name or position (0=x.npy); once per input; a .wav (mono)\n"
+     "is a signal [..,1,samples]"},
     {"steps", NULL, 0, 0, NULL, apply_steps,
      "run once per step, the model keeping its state: an input given several\n"
      "times has a file per step, and one whose file has a dimension more than\n"
@@ -309,7 +318,7 @@ static const struct {
      "an input's shape where no file is given (unknown\n"
      "sizes: 1 for the first, the batch, else 64); once per input"},
     {"output", "FILE", 'o', 0, " run ", apply_output,
-     "where to write output 0: .png, .npy or .wav (mono, 22050 Hz)"},
+     "where to write output 0: .png, .npy or .wav (mono)"},
     {"output", "FILE.pte", 'o', 0, " compile ", apply_output,
      "where to write the program"},
     {"output", "FILE.pte", 'o', 0, " optimize ", apply_output,
@@ -332,6 +341,9 @@ static const struct {
      "for -o FILE.png (default 1/255)"},
     {"mean", "M[,M,M]", 0, 0, NULL, apply_mean, "see --scale (default 0)"},
     {"std", "D[,D,D]", 0, 0, NULL, apply_std, "see --scale (default 1)"},
+    {"rate", "HZ", 0, 0, NULL, apply_rate,
+     "samples a second of -o FILE.wav, 1 to 768000 (default: an input .wav's,\n"
+     "else 22050)"},
     {"op", "DESCRIPTOR", 0, 0, NULL, apply_op,
      "one operator, \"f32 n1 g1 ci64 co32 i64x64 k4x4 s2x2 d1x1 p1,1,1,1\":\n"
      "  [conv ]f32 nN gN ciN coN iHxW kHxW sHxW dHxW pT,L,B,R[ opHxW]\n"

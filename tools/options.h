@@ -48,6 +48,7 @@ typedef struct tool_options {
   const char *external_constants; /* compile: a .ptd to write */
   option_pairs constants_out; /* optimize: the same, one per --constants */
   picture_range range;
+  uint32_t rate; /* run: samples a second of a .wav; 0: not given */
   double seconds;   /* bench: time to spend per candidate */
   double absolute, relative, of_peak; /* check: tolerances */
   /* What is left after the options. */

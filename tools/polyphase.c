@@ -15,7 +15,7 @@ static const tool_command commands[] = {
      "Runs a model once. A picture (PNG or JPEG) serves a model with one\n"
      "picture input; other inputs are .npy files. Without -o or --output-dir\n"
      "a summary of the outputs is printed.",
-     SESSION_OPTIONS " input steps feed output output-dir scale mean std "
+     SESSION_OPTIONS " input steps feed output output-dir scale mean std rate "
                      "tune tune-file ", 1,
      2, cmd_run},
     {"check", "MODEL_A [MODEL_B] [--input NAME=FILE.npy]...",

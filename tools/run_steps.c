@@ -6,8 +6,8 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
-#include "npy.h"
 #include "runtime/loaded_model.h"
+#include "sound_tensor.h"
 
 static pph_shape declared(const pph_model *model, uint32_t input) {
   return pph_model_input(model, input).shape;
@@ -150,7 +150,9 @@ pph_status step_inputs_load(const tool_options *options,
     const char *path;
     PPH_TRY(model_inputs_require_known(model, options->inputs.texts[i],
                                        &all->inputs[i], &path, error));
-    PPH_TRY(npy_load(path, &all->files[i], error));
+    pph_value_info info = pph_model_input(model, all->inputs[i]);
+    PPH_TRY(sound_or_array_load(path, &info, &all->files[i], &all->sound_rate,
+                                error));
     all->file_count++;
     all->made.given[all->inputs[i]] = true;
   }

@@ -14,6 +14,7 @@ typedef struct step_inputs {
   uint32_t *feeds;   /* per input: the output whose last value it takes, or
                         STEP_NO_FEED; malloc */
   int64_t steps;
+  uint32_t sound_rate; /* of the last sound; 0: none */
 } step_inputs;
 
 #define STEP_NO_FEED UINT32_MAX

@@ -404,6 +404,30 @@ expect 2 "two means" "$polyphase" run "$model" --mean 1,2
 expect 3 "a picture is no .npy" "$polyphase" run "$model" -i "0=$work/x.npy"
 expect 2 "sound of a picture" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" -o "$work/x.wav"
+said err "output 0 is no sound: it is f32 [1,3,288,384], must be f32 and one"
+# rate FILE: a .wav's samples a second.
+rate() {
+  od -An -tu4 -j24 -N4 "$1" | tr -d ' '
+}
+expect 0 "sound" "$polyphase" run "$work/sum.onnx" -i x="$work/ones.npy" \
+  -i h="$work/ones.npy" -o "$work/x.wav"
+[ "$(rate "$work/x.wav")" = 22050 ] || fail "another rate"
+expect 0 "a rate" "$polyphase" run "$work/sum.onnx" -i x="$work/ones.npy" \
+  -i h="$work/ones.npy" -o "$work/16.wav" --rate 16000
+[ "$(rate "$work/16.wav")" = 16000 ] || fail "another rate than --rate"
+said err "16000 samples a second"
+expect 0 "an input's rate" "$polyphase" run "$work/sum.onnx" --json \
+  -i x="$work/16.wav" -i h="$work/ones.npy" -o "$work/again.wav"
+[ "$(rate "$work/again.wav")" = 16000 ] || fail "another rate than the input's"
+said out '"shape": [1, 2], "min": 3, "max": 3'
+expect 0 "a rate in steps" "$polyphase" run "$work/sum.onnx" --steps \
+  -i x="$work/16.wav" -i x="$work/16.wav" --feed hn=h -o "$work/steps.wav"
+[ "$(rate "$work/steps.wav")" = 16000 ] || fail "another rate than the steps'"
+expect 2 "no rate" "$polyphase" run "$work/sum.onnx" --rate 0
+said err "--rate takes HZ"
+expect 2 "sound for a picture" "$polyphase" run "$model" \
+  -i "picture=$work/16.wav"
+said err "picture: the input has shape [1,1,1,2], must be [1,3,?,?]"
 expect 2 "wrong ending" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" -o "$work/x.gif"
 said err ".png, .npy or .wav"
