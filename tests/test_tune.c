@@ -136,10 +136,12 @@ static void test_values(void **state) {
         unlink(path);
         run(model, &options, &measured);
         assert_int_equal(measured.plan.measured, 3);
-        assert_int_equal(measured.plan.remembered, 3);
+        assert_int_equal(measured.plan.equal, 3);
+        assert_int_equal(measured.plan.remembered, 0);
         assert_int_equal(measured.plan.unwritten, 0);
         run(model, &options, &remembered);
         assert_int_equal(remembered.plan.measured, 0);
+        assert_int_equal(remembered.plan.equal, 0);
         assert_int_equal(remembered.plan.remembered, 6);
         assert_memory_equal(measured.algorithms, remembered.algorithms,
                             sizeof measured.algorithms);
@@ -239,7 +241,9 @@ static void test_damaged(void **state) {
     assert_int_equal(fclose(file), 0);
     run(model, &options, &result);
     check_close(&result, &judge);
-    assert_int_equal(result.plan.measured + result.plan.remembered, 6);
+    assert_int_equal(result.plan.measured + result.plan.equal +
+                         result.plan.remembered,
+                     6);
     assert_int_equal(result.plan.unwritten, 0);
     run(model, &options, &result);
     assert_int_equal(result.plan.remembered, 6);

@@ -20,8 +20,16 @@ void tuning_report(const tool_options *options, const pph_session *session) {
   const char *path = options->session.tune_file;
   if (!options->session.tune)
     return;
-  fprintf(stderr, "tune: %u convolution%s measured, %u remembered\n",
-          plan.measured, plan.measured == 1 ? "" : "s", plan.remembered);
+  if (options->session.engine == PPH_ENGINE_REFERENCE ||
+      options->session.engine == PPH_ENGINE_XNNPACK) {
+    fprintf(stderr, "tune: nothing to choose: this --engine has one way to run "
+                    "each node\n");
+    return;
+  }
+  fprintf(stderr,
+          "tune: %u convolution%s measured, %u equal to them, %u remembered\n",
+          plan.measured, plan.measured == 1 ? "" : "s", plan.equal,
+          plan.remembered);
   if (plan.unwritten)
     fprintf(stderr, "tune: %s cannot be written: the choices are not kept\n",
             path ? path : "the usual file");

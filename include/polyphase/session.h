@@ -141,9 +141,10 @@ typedef struct pph_plan_info {
   uint64_t peak_bytes; /* most memory the session's heap has held */
   uint64_t block_bytes; /* the one block that activations live in */
   /* With pph_session_options.tune, of this plan: convolutions whose algorithm
-     was timed for it; that took a remembered choice; and choices that could not
-     be written to the file. */
-  uint32_t measured, remembered, unwritten;
+     was timed for it; that took the choice of an equal one that this session
+     has timed and not yet written; that took a remembered choice; and choices
+     that could not be written to the file. */
+  uint32_t measured, equal, remembered, unwritten;
 } pph_plan_info;
 
 /* About the current plan; zeros before the first prepare or run, and for

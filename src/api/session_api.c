@@ -245,6 +245,7 @@ pph_plan_info pph_session_plan(const pph_session *session) {
   info.transposes = program->transposes;
   info.block_bytes = program->block_bytes;
   info.measured = program->measured;
+  info.equal = program->equal;
   info.remembered = program->remembered;
   info.unwritten = program->unwritten;
   info.peak_bytes = atomic_load(&session->heap.peak);

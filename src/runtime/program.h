@@ -32,7 +32,7 @@ typedef struct pph_program {
   size_t block_bytes;
   size_t workspace_offset;
   uint32_t transposes;
-  uint32_t measured, remembered, unwritten; /* as pph_plan_info has them */
+  uint32_t measured, equal, remembered, unwritten; /* as in pph_plan_info */
   /* Pointers of all steps, one array each step's slice; valid for `block`. */
   const void **inputs;
   void **outputs;

@@ -41,7 +41,7 @@ struct pph_tuner {
   void *progress_context;
   /* Of the plan that is being made. */
   double spent;
-  uint32_t measured, remembered;
+  uint32_t measured, equal, remembered;
 };
 
 /* A way to run a node. */
@@ -144,12 +144,13 @@ void pph_tuner_destroy(pph_tuner *tuner) {
 
 void pph_tuner_begin(pph_tuner *tuner) {
   tuner->spent = 0;
-  tuner->measured = tuner->remembered = 0;
+  tuner->measured = tuner->equal = tuner->remembered = 0;
 }
 
 void pph_tuner_end(pph_tuner *tuner, pph_program *program) {
   pph_error unwritten = {0};
   program->measured = tuner->measured;
+  program->equal = tuner->equal;
   program->remembered = tuner->remembered;
   uint32_t fresh = pph_tune_table_count_fresh(&tuner->table);
   if (fresh && (!tuner->path || pph_tune_table_write(&tuner->table, tuner->path,
@@ -378,7 +379,8 @@ static pph_status choose(pph_tuner *tuner, const pph_native_ranking *ranking,
   *chosen = recall(pph_tune_table_find(&tuner->table, key), context, all,
                    count);
   if (*chosen) {
-    tuner->remembered++;
+    bool is_fresh = pph_tune_table_is_fresh(&tuner->table, key);
+    ++*(is_fresh ? &tuner->equal : &tuner->remembered);
     return PPH_OK;
   }
   if (tuner->spent > PLAN_BUDGET)

@@ -38,6 +38,11 @@ const char *pph_tune_table_find(const pph_tune_table *table, const char *key) {
   return index == UINT32_MAX ? NULL : table->entries[index].choice;
 }
 
+bool pph_tune_table_is_fresh(const pph_tune_table *table, const char *key) {
+  uint32_t index = find(table, key);
+  return index != UINT32_MAX && table->entries[index].fresh;
+}
+
 static void drop(pph_tune_table *table, uint32_t index) {
   table->count--;
   memmove(table->entries + index, table->entries + index + 1,

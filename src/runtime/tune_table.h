@@ -32,6 +32,9 @@ void pph_tune_table_clear(pph_tune_table *table);
 /* The choice for a key; NULL when there is none. */
 const char *pph_tune_table_find(const pph_tune_table *table, const char *key);
 
+/* Whether the choice for a key was set here and is not in the file yet. */
+bool pph_tune_table_is_fresh(const pph_tune_table *table, const char *key);
+
 /* Copies; replaces the choice of a key that is there. A key is shorter than
    PPH_TUNE_KEY_BYTES, printable, without " = "; PPH_OUT_OF_MEMORY alone. */
 PPH_NODISCARD pph_status pph_tune_table_set(pph_tune_table *table,

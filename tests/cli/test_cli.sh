@@ -630,7 +630,7 @@ expect 0 "run on a lower level" "$polyphase" run "$model" --cpu scalar \
 sample=$source/examples/upscale/sample.png
 expect 0 "tune" "$polyphase" run "$model" "$sample" --accuracy exact \
   --tune-file "$work/tune" --output-dir "$work/tuned"
-said err "tune: 3 convolutions measured, 3 remembered"
+said err "tune: 3 convolutions measured, 3 equal to them, 0 remembered"
 expect 0 "exact without tune" "$polyphase" run "$model" "$sample" \
   --accuracy exact --output-dir "$work/exact"
 cmp -s "$work/tuned/doubled.npy" "$work/exact/doubled.npy" ||
@@ -640,13 +640,18 @@ expect 0 "bench --tune" "$polyphase" bench "$model" --shape 0=1x3x8x8 \
 said err "tune: 3 convolutions measured"
 expect 0 "check --tune" "$polyphase" check "$model" --shape 0=1x3x8x8 \
   --tune-file "$work/tune8"
-said err "tune: 0 convolutions measured, 6 remembered"
+said err "tune: 0 convolutions measured, 0 equal to them, 6 remembered"
 [ "$(grep -c "tune: " "$work/err")" -eq 1 ] || fail "the judge tunes too"
 sed 's/ = .*/ = native.gather/' "$work/tune8" >"$work/forced"
 expect 0 "what is remembered is taken" "$polyphase" bench "$model" \
   --shape 0=1x3x8x8 --seconds 0.01 --tune-file "$work/forced" --json
-said err "tune: 0 convolutions measured, 6 remembered"
+said err "tune: 0 convolutions measured, 0 equal to them, 6 remembered"
 said out '"kind": "ConvTranspose", "output_shape": [1, 3, 16, 16], "algorithm": "native.gather"'
+for engine in reference xnnpack; do
+  expect 0 "tune with $engine" "$polyphase" bench "$model" --seconds 0.01 \
+    --shape 0=1x3x8x8 --tune-file "$work/tune8" --engine $engine
+  said err "tune: nothing to choose: this --engine has one way to run each node"
+done
 expect 0 "nowhere to remember" "$polyphase" run "$model" "$sample" \
   --tune-file "$work/none/tune"
 said err "tune: $work/none/tune cannot be written: the choices are not kept"
