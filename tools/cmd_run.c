@@ -287,6 +287,10 @@ static pph_status do_job(job *work, pph_error *error) {
   if (work->options->output && work->output_count) {
     PPH_TRY(save_output(work, error));
     report_written(work, 0, work->options->output);
+    if (work->output_count > 1 && !work->options->output_dir)
+      fprintf(stderr, "%u more output%s not written: --output-dir DIR does\n",
+              work->output_count - 1,
+              work->output_count == 2 ? " is" : "s are");
     if (output_file_ends_in(work->options->output, ".wav"))
       fprintf(stderr, "%u samples a second\n", find_rate(work));
   }

@@ -318,7 +318,8 @@ static const struct {
      "an input's shape where no file is given (unknown\n"
      "sizes: 1 for the first, the batch, else 64); once per input"},
     {"output", "FILE", 'o', 0, " run ", apply_output,
-     "where to write output 0: .png, .npy or .wav (mono)"},
+     "where to write output 0 (--output-dir writes all): .png, .npy or .wav\n"
+     "(mono)"},
     {"output", "FILE.pte", 'o', 0, " compile ", apply_output,
      "where to write the program"},
     {"output", "FILE.pte", 'o', 0, " optimize ", apply_output,
@@ -335,7 +336,8 @@ static const struct {
      "where to write filters and biases, instead of into the program"},
     {"output-dir", "DIR", 0, 0, NULL, apply_output_dir,
      "a folder, made if need be with those above it, that gets\n"
-     "OUTPUTNAME.npy of every output"},
+     "OUTPUTNAME.npy of every output; characters of the name other than\n"
+     "A-Z a-z 0-9 _ become _ there"},
     {"scale", "S", 0, 0, NULL, apply_scale,
      "pictures: value = (pixel * S - mean) / std, and the other way round\n"
      "for -o FILE.png (default 1/255)"},

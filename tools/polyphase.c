@@ -11,9 +11,11 @@
   "constants method "
 
 static const tool_command commands[] = {
-    {"run", "MODEL [PICTURE] [-o FILE] [--input NAME=FILE.npy]...",
+    {"run",
+     "MODEL [PICTURE] [--input NAME=FILE]... [-o FILE]\n"
+     "           [--output-dir DIR] [--steps [--feed OUTPUT=INPUT]...]",
      "Runs a model once. A picture (PNG or JPEG) serves a model with one\n"
-     "picture input; other inputs are .npy files. Without -o or --output-dir\n"
+     "picture input; other inputs are files. Without -o or --output-dir\n"
      "a summary of the outputs is printed.",
      SESSION_OPTIONS " input steps feed output output-dir scale mean std rate "
                      "tune tune-file ", 1,

@@ -35,6 +35,32 @@ static int64_t count_steps(const step_inputs *all, const pph_model *model,
   return count;
 }
 
+/* Whether an output could be the input's next value, by what is declared. */
+static bool could_feed(const pph_model *model, uint32_t output,
+                       uint32_t input) {
+  pph_value_info from = pph_model_output(model, output);
+  pph_value_info to = pph_model_input(model, input);
+  return from.type == to.type && to.shape.rank > 0 &&
+         pph_shape_equal(&from.shape, &to.shape);
+}
+
+/* An input without values: where they may come from. */
+static pph_status fail_missing(const pph_model *model, uint32_t input,
+                               pph_error *error) {
+  const char *name = pph_model_input(model, input).name;
+  char outputs[160] = "";
+  size_t at = 0;
+  for (uint32_t i = 0; i < pph_model_output_count(model); i++)
+    if (could_feed(model, i, input) && at < sizeof outputs)
+      at += (size_t)snprintf(outputs + at, sizeof outputs - at, "%s\"%s\"",
+                             at ? ", " : "", pph_model_output(model, i).name);
+  return pph_fail(error, PPH_INVALID_ARGUMENT, "",
+                  "input \"%s\" has no steps: give --input '%s=FILE.npy', or, "
+                  "if it is a state, --feed 'OUTPUT=%s' with the output that "
+                  "is its next value%s%s",
+                  name, name, name, at ? ", perhaps " : "", outputs);
+}
+
 static pph_status agree(step_inputs *all, const pph_model *model,
                         pph_error *error) {
   uint32_t inputs = pph_model_input_count(model);
@@ -42,10 +68,7 @@ static pph_status agree(step_inputs *all, const pph_model *model,
   for (uint32_t i = 0; i < inputs; i++) {
     int64_t count = count_steps(all, model, i);
     if (count < 1)
-      return pph_fail(error, PPH_INVALID_ARGUMENT, "",
-                      "input \"%s\" has no steps: give --input '%s=FILE.npy'",
-                      pph_model_input(model, i).name,
-                      pph_model_input(model, i).name);
+      return fail_missing(model, i, error);
     all->steps = pph_max_i64(all->steps, count);
   }
   for (uint32_t i = 0; i < inputs; i++) {
@@ -103,15 +126,6 @@ static pph_status load_feeds(const tool_options *options,
     all->made.given[input] = true;
   }
   return PPH_OK;
-}
-
-/* Whether an output could be the input's next value, by what is declared. */
-static bool could_feed(const pph_model *model, uint32_t output,
-                       uint32_t input) {
-  pph_value_info from = pph_model_output(model, output);
-  pph_value_info to = pph_model_input(model, input);
-  return from.type == to.type && to.shape.rank > 0 &&
-         pph_shape_equal(&from.shape, &to.shape);
 }
 
 /* A state that stays as it was is seldom meant. */

@@ -468,6 +468,17 @@ said out '"min": 2, "max": 13'
 expect 0 "a state not handed on" "$polyphase" run "$work/sum.onnx" --steps \
   -i x="$work/x3.npy" -i h="$work/ones.npy"
 said err "h: is the same at every step; --feed OUTPUT=h would hand an output on"
+expect 2 "a state without values" "$polyphase" run "$work/sum.onnx" --steps \
+  -i x="$work/x3.npy"
+said err "input \"h\" has no steps: give --input 'h=FILE.npy', or, if it is a "
+said err "--feed 'OUTPUT=h' with the output that is its next value, perhaps "
+said err '"y", "hn"'
+expect 0 "one of three outputs" "$polyphase" run "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" -o "$work/one.npy"
+said err "2 more outputs are not written: --output-dir DIR does"
+expect 0 "usage of run" "$polyphase" run --help
+said out "[--output-dir DIR] [--steps [--feed OUTPUT=INPUT]...]"
+said out "A-Z a-z 0-9 _ become _ there"
 expect 0 "steps of check" "$polyphase" check "$work/sum.onnx" --steps \
   -i x="$work/x3.npy" --feed hn=h --json
 said out '"same_shape": true, "type": "f32", "shape": [3, 1, 2]'
