@@ -182,6 +182,7 @@ static pph_status export_graph(const pph_graph *source, pph_heap *heap,
   pph_pass_options_init(&options);
   options.polyphase = mode;
   test_assert_ok(pph_graph_copy(&graph, source, heap, error), error);
+  graph.method = "encode"; /* as of a program whose method it was */
   pph_status status = pph_pipeline_run(&graph, &options, error);
   if (status == PPH_OK)
     status = pph_pte_export(&graph, external, files, error);
@@ -202,10 +203,11 @@ static void run_files(const pph_pte_files *files, pph_heap *heap,
   test_assert_ok(pph_pte_open(&program, &beside, files->constants != NULL,
                               heap, &pte, &error),
                  &error);
-  const pph_pte_plan *plan = pph_pte_find_method(pte, "forward");
+  const pph_pte_plan *plan = pph_pte_find_method(pte, "encode");
   assert_non_null(plan);
   pph_graph_init(&graph, heap, NULL);
   test_assert_ok(pph_pte_import(pte, plan, &graph, &error), &error);
+  assert_string_equal(graph.method, "encode");
   test_assert_ok(pph_shape_infer(&graph, &error), &error);
   test_assert_ok(graph_run(&graph, inputs, results, &error), &error);
   pph_graph_clear(&graph);
@@ -409,7 +411,7 @@ static void test_phases_without_a_form(void **state) {
           "%j = Concat(%a, %b, %a, %b) {axis=1}\n"
           "%y = DepthToSpace(%j) {blocksize=[2,2], mode=\"DCR\"}\n"
           "output %y\n",
-      (const char *const[]){"1 nodes", "Round", NULL});
+      (const char *const[]){"1 node has no form", "Round", NULL});
 }
 
 /* The standard's own examples, and a length that needs a block more. */

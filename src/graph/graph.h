@@ -130,6 +130,7 @@ typedef struct pph_graph {
   pph_heap *heap;
   pph_arena arena;
   const char *name;
+  const char *method; /* of the program that it is from; NULL: of none */
   pph_value *values; /* heap block; pointers die when a value is added */
   uint32_t value_count, value_capacity;
   pph_node *first, *last;

@@ -71,6 +71,8 @@ static pph_status fill_copy(pph_graph *copy, const pph_graph *source,
                             pph_error *error) {
   copy->name = source->name;
   PPH_TRY(copy_text(copy, &copy->name, error));
+  copy->method = source->method;
+  PPH_TRY(copy_text(copy, &copy->method, error));
   copy->name_counter = source->name_counter;
   copy->bounds = source->bounds;
   copy->state_count = source->state_count;

@@ -1,6 +1,7 @@
 #include "optimize/optimize.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "optimize/delegate_edit.h"
@@ -90,6 +91,42 @@ static pph_status optimize_delegate(optimizer *o, const pph_pte_plan *plan,
                                  o->error);
 }
 
+static uint32_t count_calls(const pph_pte_plan *plan, uint32_t number) {
+  uint32_t calls = 0;
+  for (uint32_t i = 0; i < plan->chains.count; i++)
+    for (uint32_t k = 0; k < plan->chains.at[i].instructions.count; k++) {
+      const pph_flat_choice *step =
+          &plan->chains.at[i].instructions.at[k].instr_args;
+      const pph_pte_kernel_call *call = step->value;
+      calls += step->type == PPH_PTE_KERNEL_CALL &&
+               (uint32_t)call->op_index == number;
+    }
+  return calls;
+}
+
+/* Who sees no change should know of the work that no delegate does. */
+static void tell_outside(const optimizer *o, const pph_pte_plan *plan) {
+  static const char *const worth[] = {"aten::convolution", "aten::upsample_",
+                                      "aten::pixel_shuffle"};
+  for (uint32_t i = 0; o->options->report && i < plan->operators.count; i++) {
+    pph_flat_text name = plan->operators.at[i].name;
+    uint32_t calls = count_calls(plan, i);
+    char line[320];
+    bool found = false;
+    for (size_t k = 0; k < sizeof worth / sizeof *worth; k++)
+      found |= name.count >= strlen(worth[k]) &&
+               memcmp(name.at, worth[k], strlen(worth[k])) == 0;
+    if (!found || !calls)
+      continue;
+    snprintf(line, sizeof line,
+             "%.*s: %u call%s of %.*s outside XNNPACK's delegates: left, only "
+             "these are rewritten",
+             pph_flat_text_cut(plan->name, 80), plan->name.at, calls,
+             calls == 1 ? "" : "s", pph_flat_text_cut(name, 80), name.at);
+    o->options->report(o->options->context, line);
+  }
+}
+
 pph_status pph_pte_optimize(pph_pte *pte, const pph_optimize_options *options,
                             pph_optimize_result *result, pph_error *error) {
   optimizer o = {.pte = pte,
@@ -111,6 +148,7 @@ pph_status pph_pte_optimize(pph_pte *pte, const pph_optimize_options *options,
                                 error));
     for (uint32_t k = 0; k < plan->delegates.count; k++)
       PPH_TRY(optimize_delegate(&o, plan, k));
+    tell_outside(&o, plan);
   }
   return result->changes ? pph_constant_store_finish(
                                &o.store, result->external_changed, error)

@@ -14,10 +14,16 @@ static bool has_identifier(pph_pte_bytes file, const char *identifier) {
   return file.count >= 8 && memcmp(file.at + 4, identifier, 4) == 0;
 }
 
+/* A recording of a run, often with its size before it. */
+static bool is_profile(pph_pte_bytes file) {
+  return has_identifier(file, "ED00") ||
+         (file.count >= 12 && memcmp(file.at + 8, "ED00", 4) == 0);
+}
+
 bool pph_pte_is_container(const void *bytes, size_t length) {
   pph_pte_bytes file = {bytes, length};
   return has_identifier(file, PROGRAM) || has_identifier(file, BUNDLE) ||
-         has_identifier(file, DATA);
+         has_identifier(file, DATA) || is_profile(file);
 }
 
 bool pph_flat_text_is(pph_flat_text text, const char *other) {
@@ -44,6 +50,10 @@ static pph_status name_file(const char *name, pph_status status,
 
 static pph_status read_program(pph_pte *pte, pph_pte_bytes file,
                                pph_error *error) {
+  if (is_profile(file))
+    return pph_fail(error, PPH_BAD_MODEL, "",
+                    "is a profile of a run by ExecuTorch (.etdp), must be a "
+                    "program or a model");
   if (!has_identifier(file, PROGRAM))
     return pph_fail(error, PPH_BAD_MODEL, "", "is no program: bytes 4 to 7 "
                                               "must be ET12");

@@ -79,7 +79,8 @@ PPH_NODISCARD pph_status pph_pte_open(const pph_pte_source *main,
                                       pph_pte **pte, pph_error *error);
 void pph_pte_close(pph_pte *pte); /* NULL is allowed */
 
-/* Whether bytes are such a file, by their identifier. */
+/* Whether bytes are such a file, by their identifier, or a profile, which
+   ExecuTorch writes too and pph_pte_open refuses by its name. */
 bool pph_pte_is_container(const void *bytes, size_t length);
 
 /* The method of that name; NULL when there is none. */

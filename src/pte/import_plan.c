@@ -324,6 +324,10 @@ pph_status pph_pte_import(const pph_pte *pte, const pph_pte_plan *plan,
       start_ends(&import, plan->inputs.at, plan->inputs.count, &in, &inputs));
   PPH_TRY(start_ends(&import, plan->outputs.at, plan->outputs.count, &out,
                      &outputs));
+  graph->method = pph_arena_copy_text(&graph->arena, plan->name.at,
+                                      plan->name.count);
+  if (!graph->method)
+    return pph_fail_memory(error);
   PPH_TRY(add_states(&import, in, out));
   inputs.states = outputs.states = graph->state_count;
   inputs.count += graph->state_count;

@@ -251,7 +251,7 @@ static pph_status write_program(writer *w, pph_pte_files *files) {
   const int64_t buffers[] = {0, (int64_t)w->planned_bytes};
   pph_pte_container_metadata trees;
   pph_pte_plan plan = {
-      .name = text_of("forward"),
+      .name = text_of(graph->method ? graph->method : "forward"),
       .container_meta_type = &trees,
       .values = {w->values, w->value_count},
       .inputs = {w->numbers, graph->input_count},

@@ -14,7 +14,8 @@ typedef struct pph_pte_files {
   uint32_t nodes, delegates; /* of the program */
 } pph_pte_files;
 
-/* `graph`: shapes known, layouts chosen, all f32. `external` puts filters and
+/* One method, called as the graph's or "forward". `graph`: shapes known,
+   layouts chosen, all f32. `external` puts filters and
    biases into a .ptd. PPH_UNSUPPORTED names the nodes without a form. */
 PPH_NODISCARD pph_status pph_pte_export(pph_graph *graph, bool external,
                                         pph_pte_files *files,

@@ -134,8 +134,9 @@ static pph_status export_nodes(pph_payload_export *x) {
   if (!x->refused_count)
     return PPH_OK;
   return pph_fail(x->error, PPH_UNSUPPORTED, "",
-                  "%u nodes have no form in XNNPACK's delegate: %s",
-                  x->refused_count, x->refused);
+                  "%u node%s no form in XNNPACK's delegate: %s",
+                  x->refused_count, x->refused_count == 1 ? " has" : "s have",
+                  x->refused);
 }
 
 static pph_payload_tensor *find_tensor(const pph_payload_export *x,

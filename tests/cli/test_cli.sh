@@ -306,6 +306,12 @@ said err "would be written over $work/place.pte, which is read"
 expect 2 "constants in their own place" "$polyphase" optimize \
   "$work/place.pte" --constants "$work/split.ptd" -o "$work/none.pte" \
   --constants-out "$work/split.ptd"
+printf '\020\000\000\000ED00\010\000\000\000' >"$work/profile.etdp"
+for command in info optimize; do
+  expect 3 "$command of a profile" "$polyphase" $command "$work/profile.etdp" \
+    $([ $command = info ] || echo -o "$work/none.pte")
+  said err "is a profile of a run by ExecuTorch (.etdp), must be a program or a model"
+done
 expect 4 "optimize of constants alone" "$polyphase" optimize \
   "$seeds/constants.ptd" -o "$work/none.pte"
 said err "there is no program to rewrite"
@@ -531,6 +537,13 @@ if [ -d "$programs" ]; then
     --method encode -i "0=$programs/multi_method.in0.npy"
   expect 2 "no method" "$polyphase" run "$programs/multi_method.pte"
   said err "one must be chosen of: both, decode, encode"
+  expect 0 "compile of a method" "$polyphase" compile --method encode \
+    "$programs/multi_method.pte" -o "$work/encode.pte"
+  expect 0 "the method keeps its name" "$polyphase" info "$work/encode.pte"
+  said out "method encode"
+  expect 0 "convolutions outside delegates" "$polyphase" optimize \
+    "$programs/portable_ct2d.pte" -o "$work/outside.pte"
+  said out "forward: 1 call of aten::convolution outside XNNPACK's delegates: "
   stream=$programs/stream_conv
   expect 0 "a stream" "$polyphase" run "$stream.pte" --steps --json \
     -i "0=$stream.in0.npy" -i "0=$stream.s1.in0.npy" -i "0=$stream.s2.in0.npy"
