@@ -129,6 +129,7 @@ void report_print_operator(const operator_bench *bench, bool json) {
   table rows;
   table_init(&rows, heads, "lrrrrrrl");
   double first = bench->candidates[0].median;
+  bool exceeds = false;
   for (uint32_t i = 0; i < bench->count; i++) {
     const bench_candidate *one = &bench->candidates[i];
     double gflops = one->median > 0 ? bench->flops / one->median * 1e-3 : 0;
@@ -136,10 +137,11 @@ void report_print_operator(const operator_bench *bench, bool json) {
     add_microseconds(&rows, one->median);
     add_microseconds(&rows, one->least);
     table_add_format(&rows, "%.1f", gflops);
-    table_add_format(&rows, "%.1f",
-                     bench->peak_gflops > 0
-                         ? 100 * gflops / bench->peak_gflops / bench->threads
-                         : 0);
+    double share = bench->peak_gflops > 0
+                       ? 100 * gflops / bench->peak_gflops / bench->threads
+                       : 0;
+    exceeds |= share > 100;
+    table_add_format(&rows, "%.1f", share);
     table_add_format(&rows, "%.2fx",
                      one->median > 0 ? first / one->median : 0);
     if (one->kernel)
@@ -157,6 +159,9 @@ void report_print_operator(const operator_bench *bench, bool json) {
          "\nfastest %s, our own choice %s\n",
          bench->peak_gflops, bench->memcpy_us, bench->threads,
          bench->candidates[bench->fastest].name, bench->chosen);
+  if (exceeds)
+    printf("over 100 %% of the peak: minimal filtering multiplies less often "
+           "than the\nproblem says, whose operations GFLOP/s counts\n");
 }
 
 /* bench --compare: rows are kept between begin and end. */
