@@ -213,5 +213,12 @@ int cmd_bench(const tool_options *options) {
     fprintf(stderr, "polyphase bench: %s\n", conflict);
     return EXIT_USAGE;
   }
+  const char *ignored = tool_options_find_given(
+      options, " input shape polyphase no-optimize dump method constants ");
+  if (options->op && ignored) {
+    fprintf(stderr, "polyphase bench: --%s is for models, --op has none\n",
+            ignored);
+    return EXIT_USAGE;
+  }
   return options->op ? bench_operator(options) : bench_file(options);
 }

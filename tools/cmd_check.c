@@ -16,6 +16,7 @@
 
 /* A model with its session and last outputs. */
 typedef struct side {
+  const char *path;
   pph_model *model;
   pph_session *session;
   pph_tensor *outputs;
@@ -47,6 +48,7 @@ static pph_status open_side(const tool_options *options, bool is_second,
   const char *path = options->arguments[is_second && !judges];
   pph_session_options session =
       judges ? judge_options(options) : options->session;
+  one->path = path;
   PPH_TRY(tool_load_model(options, path, &one->model, error));
   PPH_TRY(pph_session_create(one->model, &session, &one->session, error));
   one->output_count = pph_model_output_count(one->model);
@@ -159,15 +161,20 @@ static pph_status load_inputs(const tool_options *options,
               : model_inputs_require(model, &inputs->once, error);
 }
 
+/* Of two models an error tells which. */
 static pph_status run_side(const tool_options *options,
                            const given_inputs *inputs, side *one,
                            pph_error *error) {
-  if (options->steps)
-    return step_inputs_run(&inputs->stream, one->model, one->session,
-                           one->outputs, error);
-  return pph_session_run(one->session, inputs->once.tensors,
-                         inputs->once.count, one->outputs, one->output_count,
-                         error);
+  pph_status status =
+      options->steps
+          ? step_inputs_run(&inputs->stream, one->model, one->session,
+                            one->outputs, error)
+          : pph_session_run(one->session, inputs->once.tensors,
+                            inputs->once.count, one->outputs,
+                            one->output_count, error);
+  return options->argument_count > 1
+             ? pph_error_in_file(error, one->path, status)
+             : status;
 }
 
 /* Stored outputs belong to stored inputs. */

@@ -37,6 +37,12 @@ static pph_status check_names(const tool_options *options, const pph_pte *pte,
 static pph_status check_places(const tool_options *options,
                                const pph_pte *pte, pph_error *error) {
   const option_pairs *out = &options->constants_out;
+  if (out->count > options->constants.count)
+    return pph_fail(error, PPH_INVALID_ARGUMENT,
+                    out->texts[options->constants.count],
+                    "%u of --constants-out for %u of --constants, must be at "
+                    "most as many",
+                    out->count, options->constants.count);
   PPH_TRY(pte_file_check_name(options->output, pte->bundle != NULL, error));
   PPH_TRY(read_files_spare(options, NULL, options->output, error));
   for (uint32_t i = 0; i < out->count; i++) {

@@ -72,6 +72,22 @@ static pph_status check_output_name(const tool_options *options,
                   "an output file ends in .png, .npy or .wav");
 }
 
+/* What would change nothing is a mistake. */
+static pph_status check_ignored(const tool_options *options,
+                                pph_error *error) {
+  const char *output = options->output ? options->output : "";
+  const char *range = tool_options_find_given(options, " scale mean std ");
+  if (range && options->argument_count < 2 &&
+      !output_file_ends_in(output, ".png"))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "run",
+                    "--%s is for pictures, of which none is given or written",
+                    range);
+  if (options->rate && !output_file_ends_in(output, ".wav"))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, "run",
+                    "--rate is for -o FILE.wav, which is not given");
+  return PPH_OK;
+}
+
 /* --rate, else an input's, else the usual one. */
 static uint32_t find_rate(const job *work) {
   const tool_options *options = work->options;
@@ -242,6 +258,7 @@ static pph_status load_inputs(job *work, pph_error *error) {
 static pph_status load_job(job *work, pph_error *error) {
   const tool_options *options = work->options;
   PPH_TRY(check_output_name(options, error));
+  PPH_TRY(check_ignored(options, error));
   PPH_TRY(
       tool_load_model(options, options->arguments[0], &work->model, error));
   uint32_t count = pph_model_output_count(work->model);

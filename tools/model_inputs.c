@@ -130,6 +130,11 @@ pph_status model_inputs_load(const tool_options *options,
     PPH_TRY(sound_or_array_load(path, &info, &inputs->tensors[index],
                                 &inputs->sound_rate, error));
     inputs->given[index] = true;
+    if (model_inputs_has_shape(options, model, index))
+      return pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
+                      "has its shape from %s: --shape is for inputs without a "
+                      "file",
+                      path);
   }
   return PPH_OK;
 }

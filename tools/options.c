@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/fail.h"
+#include "picture.h"
 #include "pte_file.h"
 
 typedef bool (*apply_fn)(tool_options *options, const char *value);
@@ -167,7 +169,7 @@ static bool parse_channels(const char *value, float *channels) {
   while (count < 4) {
     char *end;
     channels[count++] = strtof(value, &end);
-    if (end == value)
+    if (end == value || !isfinite(channels[count - 1]))
       return false;
     value = end + 1;
     if (*end == 0)
@@ -339,10 +341,12 @@ static const struct {
      "OUTPUTNAME.npy of every output; characters of the name other than\n"
      "A-Z a-z 0-9 _ become _ there"},
     {"scale", "S", 0, 0, NULL, apply_scale,
-     "pictures: value = (pixel * S - mean) / std, and the other way round\n"
-     "for -o FILE.png (default 1/255)"},
-    {"mean", "M[,M,M]", 0, 0, NULL, apply_mean, "see --scale (default 0)"},
-    {"std", "D[,D,D]", 0, 0, NULL, apply_std, "see --scale (default 1)"},
+     "a number other than 0; of pictures: value = (pixel * S - mean) / std,\n"
+     "and the other way round for -o FILE.png (default 1/255)"},
+    {"mean", "M[,M,M]", 0, 0, NULL, apply_mean,
+     "a number, or three or four, one per channel; see --scale (default 0)"},
+    {"std", "D[,D,D]", 0, 0, NULL, apply_std,
+     "a number other than 0, or three or four; see --scale (default 1)"},
     {"rate", "HZ", 0, 0, NULL, apply_rate,
      "samples a second of -o FILE.wav, 1 to 768000 (default: an input .wav's,\n"
      "else 22050)"},
@@ -377,10 +381,21 @@ static const struct {
 };
 enum { ROWS = sizeof rows / sizeof *rows, FIRST_VALUE = 256 };
 
+enum { MAX_GIVEN = sizeof ((tool_options *)0)->given / sizeof(char *) };
+_Static_assert((int)ROWS <= (int)MAX_GIVEN, "room for every option");
+
 static bool has_word(const char *words, const char *name) {
   char word[32];
   snprintf(word, sizeof word, " %s ", name);
   return strstr(words, word) != NULL;
+}
+
+const char *tool_options_find_given(const tool_options *options,
+                                    const char *names) {
+  for (uint32_t i = 0; i < options->given_count; i++)
+    if (has_word(names, options->given[i]))
+      return options->given[i];
+  return NULL;
 }
 
 /* Whether the row is the command's: it accepts the name, and no row before
@@ -412,11 +427,8 @@ static void set_defaults(tool_options *options) {
 static bool usage_error(const tool_command *command, const char *text,
                         const char *value) {
   fprintf(stderr,
-          "polyphase %s: %s%s%s\n"
-          "usage: polyphase %s %s\n"
-          "More: polyphase %s --help\n",
-          command->name, text, value ? " " : "", value ? value : "",
-          command->name, command->arguments, command->name);
+          "polyphase %s: %s%s%s; try polyphase %s --help\n", command->name,
+          text, value ? " " : "", value ? value : "", command->name);
   return false;
 }
 
@@ -459,13 +471,19 @@ static bool apply_row(const tool_command *command, int row, const char *value,
              rows[row].name);
     return usage_error(command, text, value);
   }
+  if (!*seen && options->given_count < MAX_GIVEN)
+    options->given[options->given_count++] = rows[row].name;
   *seen = true;
   options->plans |= (rows[row].flags & PLANS) != 0;
   if (rows[row].apply(options, value))
     return true;
-  snprintf(text, sizeof text, "--%s takes %s: %s.\nFound", rows[row].name,
-           rows[row].argument, rows[row].help);
-  return usage_error(command, text, value);
+  /* Alternatives say all; else help begins with what is legal. */
+  int legal = strchr(rows[row].argument, '|')
+                  ? 0
+                  : (int)strcspn(rows[row].help, ";\n");
+  snprintf(text, sizeof text, "--%s takes %s%s%.*s, found", rows[row].name,
+           rows[row].argument, legal ? ": " : "", legal, rows[row].help);
+  return usage_error(command, text, value[0] ? value : "nothing");
 }
 
 bool tool_options_parse(const tool_command *command, int argc, char **argv,
@@ -539,11 +557,15 @@ void tool_explain(const pph_error *error, char text[TOOL_MESSAGE]) {
   static const struct {
     const char *field, *option;
   } names[] = {{"pph_limits.heap_bytes", "--max-memory"},
+               {"pph_session_options: dump", "--dump"},
                {"pph_model_options.constants", "--constants"},
                {"pph_model_options.method", "--method"}};
-  int at = snprintf(text, TOOL_MESSAGE, "%s%s", error->where,
-                    error->where[0] ? ": " : "");
-  for (const char *from = error->message; *from;) {
+  char whole[TOOL_MESSAGE];
+  int at = 0;
+  snprintf(whole, sizeof whole, "%s%s%s", error->where,
+           error->where[0] ? ": " : "", error->message);
+  text[0] = 0;
+  for (const char *from = whole; *from && at < TOOL_MESSAGE;) {
     const char *piece = NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && !piece; i++)
       if (strncmp(from, names[i].field, strlen(names[i].field)) == 0) {
@@ -599,6 +621,11 @@ pph_status tool_load_model(const tool_options *options, const char *path,
     model_options.constant_count = options->constants.count;
     model_options.method = options->method;
   }
-  return pph_model_load(path, &model_options, model, error);
+  pph_status status = pph_model_load(path, &model_options, model, error);
+  if (status == PPH_BAD_MODEL && picture_is_one(path))
+    return pph_fail(error, PPH_INVALID_ARGUMENT, path,
+                    "is a picture, must be a model: MODEL comes before "
+                    "PICTURE");
+  return status;
 }
 

@@ -36,6 +36,8 @@ typedef struct tool_options {
   pph_session_options session;
   pph_limits limits;
   bool help, version, json;
+  const char *given[64]; /* names of the options that are, each once */
+  uint32_t given_count;
   bool plans;   /* an option about the plan of a session is given */
   bool steps;   /* run, check: once per step of the inputs */
   bool compare; /* bench: beside XNNPACK's own deconvolution */
@@ -68,6 +70,11 @@ typedef struct tool_command {
    stderr and returns false. */
 bool tool_options_parse(const tool_command *command, int argc, char **argv,
                         tool_options *options);
+
+/* The first given option that is one of `names`, each between spaces; NULL:
+   none of them is. */
+const char *tool_options_find_given(const tool_options *options,
+                                    const char *names);
 
 /* Usage, arguments and accepted options, to stdout. */
 void tool_options_print_help(const tool_command *command);

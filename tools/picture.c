@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fail.h"
 #include "picture_format.h"
@@ -34,18 +35,42 @@ pph_status picture_allocate(const char *path, picture *image,
   return image->pixels ? PPH_OK : pph_fail_memory(error);
 }
 
+enum { FORMATS = sizeof formats / sizeof *formats, START = 8 };
+
+/* The format of what begins so; FORMATS: none. */
+static size_t find_format(FILE *file) {
+  char start[START] = {0};
+  size_t i = 0, length = fread(start, 1, sizeof start, file);
+  while (i < FORMATS && (length < formats[i].length ||
+                         memcmp(start, formats[i].magic, formats[i].length)))
+    i++;
+  return i;
+}
+
 static pph_status load_file(FILE *file, const char *path, picture *image,
                             pph_error *error) {
-  char start[8] = {0};
-  size_t length = fread(start, 1, sizeof start, file);
+  struct stat facts;
+  if (fstat(fileno(file), &facts) == 0 && S_ISDIR(facts.st_mode))
+    return pph_fail(error, PPH_IO_FAILED, path,
+                    "is a folder, must be a PNG or JPEG picture");
+  size_t format = find_format(file);
   if (fseek(file, 0, SEEK_SET) != 0)
     return pph_fail(error, PPH_IO_FAILED, path, "this is no plain file");
-  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-    if (length >= formats[i].length &&
-        memcmp(start, formats[i].magic, formats[i].length) == 0)
-      return formats[i].read(file, path, image, error);
-  return pph_fail(error, PPH_UNSUPPORTED, path,
-                  "this is neither a PNG nor a JPEG picture");
+  return format < FORMATS
+             ? formats[format].read(file, path, image, error)
+             : pph_fail(error, PPH_UNSUPPORTED, path,
+                        "this is neither a PNG nor a JPEG picture");
+}
+
+bool picture_is_one(const char *path) {
+  struct stat facts; /* opening a pipe would wait */
+  if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode))
+    return false;
+  FILE *file = fopen(path, "rb");
+  bool is_one = file && find_format(file) < FORMATS;
+  if (file)
+    fclose(file);
+  return is_one;
 }
 
 pph_status picture_load(const char *path, picture *image, pph_error *error) {

@@ -2,6 +2,7 @@
 #ifndef TOOLS_PICTURE_H
 #define TOOLS_PICTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ enum { PICTURE_MAX_SIDE = 65500, PICTURE_MAX_PIXELS = 1 << 27 };
    PPH_LIMIT_EXCEEDED, PPH_OUT_OF_MEMORY. */
 PPH_NODISCARD pph_status picture_load(const char *path, picture *image,
                                       pph_error *error);
+
+/* Whether a file starts as such a picture; false when it cannot be read. */
+bool picture_is_one(const char *path);
 
 /* Writes a PNG; the file appears whole or not at all. */
 PPH_NODISCARD pph_status picture_save(const char *path, const picture *image,

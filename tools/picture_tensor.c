@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/fail.h"
 
 static bool is_channels(int64_t dim) {
@@ -73,6 +74,7 @@ pph_status picture_to_tensor(const tool_options *options,
                              pph_tensor *tensor, pph_error *error) {
   pph_value_info info = pph_model_input(model, 0);
   picture_axes axes;
+  char found[128];
   if (pph_model_input_count(model) != 1)
     return pph_fail(error, PPH_INVALID_ARGUMENT, "PICTURE",
                     "the model has %u inputs, a picture serves one; give "
@@ -81,8 +83,10 @@ pph_status picture_to_tensor(const tool_options *options,
   if (info.type != PPH_F32 || info.shape.rank != 4 ||
       !find_axes(&info.shape, &axes))
     return pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
-                    "the input is no picture: it must be f32 of rank 4 with "
-                    "1, 3 or 4 channels");
+                    "the input takes no picture: it is %s %s, must be f32 of "
+                    "rank 4 with 1, 3 or 4 channels",
+                    pph_dtype_name(info.type),
+                    pph_shape_text(&info.shape, found, sizeof found));
   *tensor = (pph_tensor){PPH_F32, info.shape, NULL};
   if (tensor->shape.dims[0] < 0)
     tensor->shape.dims[0] = 1;
@@ -119,10 +123,15 @@ pph_status picture_from_tensor(const picture_range *range,
                                pph_error *error) {
   picture_axes axes;
   int64_t strides[PPH_MAX_RANK];
+  char found[128];
   *image = (picture){0};
   if (!picture_fits(tensor) || !find_axes(&tensor->shape, &axes))
     return pph_fail(error, PPH_INVALID_ARGUMENT, "output 0",
-                    "is no picture; write it as .npy");
+                    "is no picture: it is %s %s, must be f32 or u8 of one "
+                    "picture with 1, 3 or 4 channels, [1,3,height,width]; "
+                    "write it as .npy",
+                    pph_dtype_name(tensor->type),
+                    pph_shape_text(&tensor->shape, found, sizeof found));
   find_strides(&tensor->shape, strides);
   image->height = (uint32_t)tensor->shape.dims[axes.row];
   image->width = (uint32_t)tensor->shape.dims[axes.column];

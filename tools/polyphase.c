@@ -112,8 +112,10 @@ static int dispatch(int argc, char **argv) {
       return run_command(&commands[i], argc - 1, argv + 1);
   if (strcmp(argv[1], "help") == 0)
     return print_help_of(argc > 2 ? argv[2] : NULL);
-  fprintf(stderr, "polyphase: unknown command \"%s\"\n", argv[1]);
-  print_overview(stderr);
+  fprintf(stderr, "polyphase: unknown command \"%s\", must be one of", argv[1]);
+  for (int i = 0; i < COMMANDS; i++)
+    fprintf(stderr, " %s", commands[i].name);
+  fprintf(stderr, "; try polyphase --help\n");
   return EXIT_USAGE;
 }
 

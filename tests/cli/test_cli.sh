@@ -88,7 +88,8 @@ said out "polyphase 0."
 expect 0 "version" "$polyphase" -v
 said out "polyphase 0."
 expect 2 "unknown command" "$polyphase" fly
-said err 'unknown command "fly"'
+said err 'unknown command "fly", must be one of run check info bench compile'
+[ "$(wc -l <"$work/err")" -eq 1 ] || fail "more than a line about a command"
 for command in run check info bench; do
   expect 0 "$command --help" "$polyphase" $command --help
   said out "usage: polyphase $command"
@@ -131,7 +132,9 @@ said err "no ExecuTorch program, so it takes no constants of --constants"
 expect 2 "run without a model" "$polyphase" run
 said err "too few arguments"
 expect 2 "bad number" "$polyphase" info "$model" --threads many
-said err "--threads takes N: threads, 1 to 256"
+said err "--threads takes N: threads, 1 to 256, at most one per processor, found"
+said err "found many; try polyphase info --help"
+[ "$(wc -l <"$work/err")" -eq 1 ] || fail "more than a line about a number"
 expect 3 "no such file" "$polyphase" info "$work/none.onnx"
 said err "none.onnx: cannot be opened"
 echo garbage >"$work/garbage.onnx"
@@ -312,6 +315,9 @@ for command in info optimize; do
     $([ $command = info ] || echo -o "$work/none.pte")
   said err "is a profile of a run by ExecuTorch (.etdp), must be a program or a model"
 done
+expect 2 "a place for no constants" "$polyphase" optimize "$work/whole.pte" \
+  -o "$work/none.pte" --constants-out "$work/none.ptd"
+said err "1 of --constants-out for 0 of --constants, must be at most as many"
 expect 4 "optimize of constants alone" "$polyphase" optimize \
   "$seeds/constants.ptd" -o "$work/none.pte"
 said err "there is no program to rewrite"
@@ -373,7 +379,7 @@ expect 2 "wrong shape" "$polyphase" info "$model" --shape picture=1x4x8x8
 said err "picture: the input has shape [1,4,8,8]"
 
 expect 2 "dump after no pass" "$polyphase" info "$model" --dump nothing
-said err 'dump is "nothing", must be all or one of drop_dead_nodes'
+said err '--dump is "nothing", must be all or one of drop_dead_nodes'
 expect 0 "dump" "$polyphase" info "$model" --dump fuse_activation
 said err '# after fuse_activation'
 said err 'activation=clamp'
@@ -405,8 +411,24 @@ said err 'input "picture" is missing'
 cp "$source/examples/upscale/sample.png" "$work/x.npy"
 expect 2 "scale 0" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" -o "$work/x.png" --scale 0
-said err "--scale takes S"
+said err "--scale takes S: a number other than 0, found 0; try"
 expect 2 "two means" "$polyphase" run "$model" --mean 1,2
+said err "a number, or three or four, one per channel, found 1,2"
+expect 2 "no mean" "$polyphase" run "$model" --mean nan
+expect 2 "a mean without a picture" "$polyphase" run "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" --mean 1
+said err "run: --mean is for pictures, of which none is given or written"
+expect 2 "a rate without a sound" "$polyphase" run "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" --rate 16000
+said err "run: --rate is for -o FILE.wav, which is not given"
+expect 3 "a folder for a picture" "$polyphase" run "$model" "$work"
+said err "$work: is a folder, must be a PNG or JPEG picture"
+expect 2 "picture and model" "$polyphase" run \
+  "$source/examples/upscale/sample.png" "$model"
+said err "sample.png: is a picture, must be a model: MODEL comes before PICTURE"
+expect 2 "no picture comes out" "$polyphase" run "$work/sum.onnx" \
+  -i x="$work/ones.npy" -i h="$work/ones.npy" -o "$work/x.png"
+said err "output 0: is no picture: it is f32 [1,2], must be f32 or u8 of one"
 expect 3 "a picture is no .npy" "$polyphase" run "$model" -i "0=$work/x.npy"
 expect 2 "sound of a picture" "$polyphase" run "$model" \
   "$source/examples/upscale/sample.png" -o "$work/x.wav"
@@ -552,6 +574,13 @@ fi
 
 expect 0 "a model agrees with itself" "$polyphase" check "$model" "$model"
 said out "the outputs agree"
+expect 2 "which of two models" "$polyphase" check "$work/sum.onnx" \
+  "$work/resize.onnx"
+expect 2 "which of two models" "$polyphase" check "$model" "$work/whole.pte"
+said err "$work/whole.pte: input0: the input has shape [1,3,64,64], must be"
+expect 2 "a shape that a file has" "$polyphase" check "$model" \
+  -i "0=$work/outputs/doubled.npy" --shape 0=1x3x5x7
+said err "picture: has its shape from $work/outputs/doubled.npy: --shape is for"
 expect 0 "a model agrees with the reference" "$polyphase" check "$model" \
   --polyphase always
 said out "the outputs agree"
@@ -631,6 +660,9 @@ expect 0 "bench an ordinary convolution" "$polyphase" bench --seconds 0.01 \
 said out "xnnpack.convolution"
 said out "native.gather"
 said out "our own choice native."
+expect 2 "a shape of an operator" "$polyphase" bench --shape 0=1x3x8x8 \
+  --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
+said err "bench: --shape is for models, --op has none"
 expect 2 "bench --op by the reference" "$polyphase" bench --engine reference \
   --op "conv f32 n1 g1 ci4 co8 i9x7 k3x3 s1x1 d1x1 p1,1,1,1"
 expect 0 "bench an operator with a depth" "$polyphase" bench --seconds 0.01 \
@@ -678,7 +710,12 @@ for engine in reference xnnpack; do
 done
 expect 0 "nowhere to remember" "$polyphase" run "$model" "$sample" \
   --tune-file "$work/none/tune"
-said err "tune: $work/none/tune cannot be written: the choices are not kept"
+said err "tune: the choices are not kept: $work/none/tune: cannot be written, "
+echo "a poem" >"$work/poem"
+expect 0 "somebody's file" "$polyphase" run "$model" "$sample" \
+  --tune-file "$work/poem"
+said err "$work/poem: holds something else than choices, and stays as it is"
+[ "$(cat "$work/poem")" = "a poem" ] || fail "a file was replaced"
 XDG_CACHE_HOME=$work/cache expect 0 "the usual file" "$polyphase" bench \
   "$model" --shape 0=1x3x8x8 --seconds 0.01 --tune
 [ -s "$work/cache/polyphase/tune" ] || fail "no file in XDG_CACHE_HOME"
