@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/fail.h"
 #include "runtime/loaded_model.h"
 
@@ -29,14 +30,19 @@ static const pph_shape *find_resized(const pph_graph *graph,
   return NULL;
 }
 
-/* Twice the size along the spatial axes, for the axes that the node names. */
+/* Twice the size along the spatial axes, for the axes that the node names. What
+   is declared with another count (0: the node takes the other input) stays. */
 static pph_status double_size(const pph_node *node, const pph_shape *from,
-                              bool is_scales, pph_tensor *tensor,
+                              const pph_value *declared, pph_tensor *tensor,
                               pph_error *error) {
   uint32_t count;
   const int64_t *named = pph_node_ints(node, PPH_ATTR_AXES, &count);
+  bool is_scales = declared->type == PPH_F32;
   if (!named)
     count = (uint32_t)from->rank;
+  if (declared->has_rank && pph_shape_known(&declared->shape) &&
+      (declared->shape.rank != 1 || declared->shape.dims[0] != count))
+    return PPH_OK;
   int64_t *values = calloc((size_t)count + 1, sizeof *values);
   if (!values)
     return pph_fail_memory(error);
@@ -58,7 +64,8 @@ static pph_status double_size(const pph_node *node, const pph_shape *from,
 static pph_status fill_resize(const pph_graph *graph, const pph_node *node,
                               uint32_t slot, uint32_t input,
                               model_inputs *inputs, pph_error *error) {
-  const char *name = pph_graph_value(graph, graph->inputs[input])->name;
+  const pph_value *declared = pph_graph_value(graph, graph->inputs[input]);
+  const char *name = declared->name;
   const char *what = slot == SCALES ? "scales" : "sizes";
   const pph_shape *from = find_resized(graph, node, inputs);
   pph_dtype type = inputs->tensors[input].type;
@@ -69,8 +76,7 @@ static pph_status fill_resize(const pph_graph *graph, const pph_node *node,
                     "has the %s of Resize \"%s\", which cannot be made up: "
                     "give --input '%s=FILE.npy'",
                     what, node->name, name);
-  return double_size(node, from, slot == SCALES, &inputs->tensors[input],
-                     error);
+  return double_size(node, from, declared, &inputs->tensors[input], error);
 }
 
 static pph_status fill(const pph_graph *graph, const bool *decides,
