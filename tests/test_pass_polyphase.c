@@ -207,39 +207,39 @@ static void test_auto(void **state) {
   }
 }
 
-/* The measured cases that the cost rule was fitted to. */
+/* What was measured in the official runtime, and one that must be so: a
+   convolution for each phase costs more than a few numbers. */
 static const struct {
   const char *what;
   pph_window window;
   bool lowered;
 } measured[] = {
-    {"k3 s2 64->32 at 64x64 stays",
-     {.axes = 2, .group = 1, .in_channels = 64, .out_channels = 32, .batch = 1,
-      .input = {64, 64}, .output = {128, 128}, .kernel = {3, 3},
+    {"k3 s2 64->64 at 32x32: 1.7 times as fast",
+     {.axes = 2, .group = 1, .in_channels = 64, .out_channels = 64, .batch = 1,
+      .input = {32, 32}, .output = {64, 64}, .kernel = {3, 3},
       .stride = {2, 2}, .dilation = {1, 1}, .pad_begin = {1, 1},
       .pad_end = {1, 1}, .output_padding = {1, 1}},
-     false},
-    {"k2 s2 24->24",
-     {.axes = 2, .group = 1, .in_channels = 24, .out_channels = 24, .batch = 1,
-      .input = {160, 160}, .output = {320, 320}, .kernel = {2, 2},
+     true},
+    {"k2 s2 64->32 at 128x128: 1.1",
+     {.axes = 2, .group = 1, .in_channels = 64, .out_channels = 32, .batch = 1,
+      .input = {128, 128}, .output = {256, 256}, .kernel = {2, 2},
       .stride = {2, 2}, .dilation = {1, 1}},
      true},
-    {"k4 s2 256->3",
-     {.axes = 2, .group = 1, .in_channels = 256, .out_channels = 3, .batch = 1,
-      .input = {150, 150}, .output = {296, 296}, .kernel = {4, 4},
-      .stride = {2, 2}, .dilation = {1, 1}, .pad_begin = {3, 3},
-      .pad_end = {3, 3}},
+    {"k4 s2 32->3 at 128x128: 9",
+     {.axes = 2, .group = 1, .in_channels = 32, .out_channels = 3, .batch = 1,
+      .input = {128, 128}, .output = {256, 256}, .kernel = {4, 4},
+      .stride = {2, 2}, .dilation = {1, 1}, .pad_begin = {1, 1},
+      .pad_end = {1, 1}},
      true},
-    {"k9 s2 56->1 stays",
-     {.axes = 2, .group = 1, .in_channels = 56, .out_channels = 1, .batch = 1,
-      .input = {85, 85}, .output = {170, 170}, .kernel = {9, 9},
-      .stride = {2, 2}, .dilation = {1, 1}, .pad_begin = {4, 4},
-      .pad_end = {4, 4}, .output_padding = {1, 1}},
-     false},
-    {"k16 s8 256->128 stays",
+    {"k16 s8 256->128 at 400: 1.9",
      {.axes = 1, .group = 1, .in_channels = 256, .out_channels = 128,
-      .batch = 1, .input = {230}, .output = {1840}, .kernel = {16},
+      .batch = 1, .input = {400}, .output = {3200}, .kernel = {16},
       .stride = {8}, .dilation = {1}, .pad_begin = {4}, .pad_end = {4}},
+     true},
+    {"k1 s2 1->1 at 2x2 stays",
+     {.axes = 2, .group = 1, .in_channels = 1, .out_channels = 1, .batch = 1,
+      .input = {2, 2}, .output = {3, 3}, .kernel = {1, 1},
+      .stride = {2, 2}, .dilation = {1, 1}},
      false},
 };
 

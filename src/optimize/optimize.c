@@ -87,6 +87,7 @@ static pph_status optimize_delegate(optimizer *o, const pph_pte_plan *plan,
   PPH_TRY(pph_delegate_edit_open(&edit, payload, index, &o->pte->arena,
                                  o->error));
   PPH_TRY(rewrite(o, &edit, delegate));
+  o->result->nodes += payload->graph->xnodes.count;
   return pph_constant_store_note(&o->store, &o->store.after, payload->graph,
                                  o->error);
 }

@@ -15,7 +15,7 @@ typedef struct pph_optimize_options {
 
 typedef struct pph_optimize_result {
   uint32_t changes;
-  bool program_changed;
+  uint32_t nodes; /* of the delegates that are understood */
   bool *external_changed; /* one per .ptd, in the program's arena */
 } pph_optimize_result;
 

@@ -11,10 +11,6 @@ const char *pph_phase_open_window(const pph_delegate_edit *edit,
                                   const pph_payload_conv *conv,
                                   pph_window *window);
 
-/* Estimated microseconds in the official runtime. */
-pph_polyphase_cost pph_payload_phase_cost;
-double pph_payload_deconvolution_cost(const pph_window *window);
-
 /* Why the plan has no nodes; NULL when it has. */
 const char *pph_phase_find_form_obstacle(const pph_delegate_edit *edit,
                                          const pph_payload_conv *conv,

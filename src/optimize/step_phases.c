@@ -25,11 +25,11 @@ static void describe(const pph_window *window, char *text, size_t size) {
 /* Whether to rewrite, and what that means or why not. */
 static bool weigh(const pph_delegate_edit *edit,
                   const pph_polyphase_plan *plan, char *text, size_t size) {
-  double mine = plan->microseconds;
-  double theirs = pph_payload_deconvolution_cost(&plan->window);
+  double ratio;
   int64_t phases = plan->window.stride[0] * plan->window.stride[1];
   uint32_t count = pph_polyphase_plan_count(plan);
-  bool gains = edit->options->always || phases == 1 || mine < theirs;
+  bool gains =
+      pph_polyphase_plan_gains(plan, &ratio) || edit->options->always;
   if (edit->options->never) {
     snprintf(text, size, "left, as asked for");
     return false;
@@ -40,8 +40,7 @@ static bool weigh(const pph_delegate_edit *edit,
   }
   if (!gains)
     snprintf(text, size,
-             "left, as phases it would take %.2f times as long",
-             mine / theirs);
+             "left, as phases it would take %.2f times as long", ratio);
   else
     snprintf(text, size, "%" PRId64 " phase%s in %u convolution%s, %s", phases,
              phases == 1 ? "" : "s", count, count == 1 ? "" : "s",
@@ -84,7 +83,7 @@ static pph_status lower(pph_delegate_edit *edit, const pph_payload_node *node,
   pph_polyphase_plan plan;
   char text[160];
   PPH_TRY(pph_polyphase_plan_make(&plan, edit->store->pte->heap, window,
-                                  pph_payload_phase_cost, edit->x.error));
+                                  pph_polyphase_plan_cost, edit->x.error));
   const char *obstacle = pph_phase_find_form_obstacle(edit, conv, &plan);
   pph_status status = PPH_OK;
   if (obstacle) {

@@ -79,16 +79,12 @@ static bool weigh(const pph_polyphase_plan *plan, pph_polyphase_mode mode,
     snprintf(reason, size, "always lowered");
     return true;
   }
-  if (plan->window.group > 1) {
-    snprintf(reason, size, "groups run faster as convolutions");
-    return true;
-  }
+  double ratio;
+  bool gains = pph_polyphase_plan_gains(plan, &ratio);
   if (count_phases(&plan->window) == 1) {
     snprintf(reason, size, "%s", stride_one);
     return true;
   }
-  double mine = plan->microseconds;
-  double theirs = pph_deconvolution_cost(&plan->window);
   if (pph_polyphase_plan_count(plan) > PPH_POLYPHASE_MAX_CONVS) {
     snprintf(reason, size, "it would take more than 256 convolutions");
     return false;
@@ -96,8 +92,8 @@ static bool weigh(const pph_polyphase_plan *plan, pph_polyphase_mode mode,
   /* A ratio, since the model's microseconds are those of one machine. */
   snprintf(reason, size,
            "the cost model expects %.2f of the time of XNNPACK's deconvolution",
-           mine / theirs);
-  return mine <= theirs;
+           ratio);
+  return gains;
 }
 
 static pph_status lower_planned(pph_rewrite *rewrite, pph_node *node,

@@ -71,8 +71,14 @@ typedef struct pph_tap_map {
 pph_tap_map pph_phase_map_taps(const pph_axis_plan *plan,
                                const pph_phase_run *run, int64_t index);
 
-/* On one AVX-512 core. */
+/* The cost rule of all who choose between phases and XNNPACK's deconvolution:
+   estimated microseconds of either (polyphase_cost.c). */
 pph_polyphase_cost pph_polyphase_plan_cost;
 double pph_deconvolution_cost(const pph_window *window);
+
+/* Whether phases are expected to be the faster. With stride 1 there is nothing
+   to interleave, and they always are. `ratio` gets their time by the
+   deconvolution's. */
+bool pph_polyphase_plan_gains(const pph_polyphase_plan *plan, double *ratio);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "base/checked.h"
 #include "base/fail.h"
+#include "optimize/optimize.h"
+#include "pte/container_write.h"
 #include "runtime/input_shapes.h"
 #include "runtime/loaded_model.h"
 
@@ -29,6 +31,45 @@ static pph_status set_shapes(pph_graph *graph, const pph_shape *shapes,
 
 static const pph_shape *find_shape(const void *shapes, uint32_t input) {
   return (const pph_shape *)shapes + input;
+}
+
+/* The files of an opened program that was rewritten, in place of `files`. */
+static pph_status write_again(pph_pte *pte, uint32_t nodes, pph_heap *heap,
+                              pph_pte_files *files, pph_error *error) {
+  pph_pte_files made = {.nodes = nodes, .delegates = files->delegates};
+  pph_status status = pph_pte_write(pte, heap, &made.program,
+                                    &made.program_bytes, error);
+  if (status == PPH_OK && files->constants)
+    status = pph_pte_write_external(&pte->externals[0], heap, &made.constants,
+                                    &made.constant_bytes, error);
+  if (status != PPH_OK) {
+    pph_pte_files_clear(&made, heap);
+    return status;
+  }
+  pph_pte_files_clear(files, heap); /* nothing of `pte` is read any more */
+  *files = made;
+  return PPH_OK;
+}
+
+/* As `polyphase optimize` would rewrite the program, so that it finds nothing
+   left to do. */
+static pph_status optimize(pph_lowering lowering, pph_heap *heap,
+                           pph_pte_files *files, pph_error *error) {
+  const pph_pte_source program = {"", {files->program, files->program_bytes}};
+  const pph_pte_source beside = {"",
+                                 {files->constants, files->constant_bytes}};
+  const pph_optimize_options options = {
+      .always = lowering == PPH_LOWERING_ALWAYS,
+      .never = lowering == PPH_LOWERING_NEVER};
+  pph_optimize_result result;
+  pph_pte *pte;
+  PPH_TRY(pph_pte_open(&program, &beside, files->constants != NULL, heap, &pte,
+                       error));
+  pph_status status = pph_pte_optimize(pte, &options, &result, error);
+  if (status == PPH_OK && result.changes)
+    status = write_again(pte, result.nodes, heap, files, error);
+  pph_pte_close(pte);
+  return status;
 }
 
 static pph_status compile(const pph_graph *model, pph_graph *graph,
@@ -60,5 +101,9 @@ pph_status pph_model_compile(const pph_model *model, const pph_shape *shapes,
   pph_status status =
       compile(&model->graph, &graph, shapes, &options, external, files, error);
   pph_graph_clear(&graph);
+  if (status == PPH_OK)
+    status = optimize(lowering, heap, files, error);
+  if (status != PPH_OK)
+    pph_pte_files_clear(files, heap);
   return status;
 }

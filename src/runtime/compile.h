@@ -8,8 +8,9 @@
 
 /* An ExecuTorch program that takes inputs of exactly these shapes (`shapes` has
    one per input of the model, as it declares them): the passes run for XNNPACK,
-   transposed convolutions become phases as `lowering` says. `external` puts
-   filters and biases into files->constants. Blocks of `heap`
+   transposed convolutions become phases as `lowering` says, and the program is
+   rewritten as pph_pte_optimize does, which then finds nothing more to do.
+   `external` puts filters and biases into files->constants. Blocks of `heap`
    (pph_pte_files_clear). PPH_UNSUPPORTED: a model with state, or a node without
    a form. */
 PPH_NODISCARD pph_status pph_model_compile(const pph_model *model,

@@ -16,7 +16,7 @@ onnx: base geometry graph
 pte: base geometry graph
 optimize: base geometry graph pass pte
 backend: base geometry graph kernel op
-runtime: base geometry graph pass onnx pte backend kernel op
+runtime: base geometry graph pass onnx pte optimize backend kernel op
 api: base geometry graph pass onnx pte optimize backend kernel op runtime'
 
 find src include -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.inc' \) |

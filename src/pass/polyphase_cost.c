@@ -1,7 +1,8 @@
 /* When phases are faster than XNNPACK's own deconvolution. Fitted to the
-   official runtime (1.5.1) on one AVX-512 core, by bench/optimize_speed.py. */
+   official ExecuTorch runtime (1.5.1) on one AVX-512 core, by
+   bench/optimize_speed.py. */
 #include "base/checked.h"
-#include "optimize/phase_nodes.h"
+#include "pass/polyphase_plan.h"
 
 /* Multiply-adds a microsecond: convolutions; the deconvolution by parts, which
    XNNPACK takes for strides up to the kernel, and the one over all outputs. */
@@ -31,13 +32,13 @@ static double block_cost(const pph_polyphase_plan *plan,
          node_us;
 }
 
-double pph_payload_phase_cost(const pph_polyphase_plan *plan) {
+double pph_polyphase_plan_cost(const pph_polyphase_plan *plan) {
   const pph_phase_frame *y = &plan->axes[0].frame, *x = &plan->axes[1].frame;
   double pixels =
       (double)plan->window.batch * (double)y->length * (double)x->length;
   double phases = (double)(y->stride * x->stride), cost = 0, moves = 0;
   double moved = 8 * pixels * phases * (double)plan->window.out_channels;
-  bool in_place = x->length == 1 && x->stride == 1; /* rows are as they lie */
+  bool in_place = y->stride == 1 || x->length == 1; /* as rows lie */
   uint32_t position = 0, blocks = 0;
   pph_phase_block block;
   while (pph_polyphase_plan_next(plan, &position, &block)) {
@@ -50,7 +51,7 @@ double pph_payload_phase_cost(const pph_polyphase_plan *plan) {
   return cost + moves * (moved / bytes_per_us + node_us);
 }
 
-double pph_payload_deconvolution_cost(const pph_window *window) {
+double pph_deconvolution_cost(const pph_window *window) {
   double taps = 1, in = (double)window->batch, out = in;
   bool by_parts = window->stride[0] > 1 || window->stride[1] > 1;
   for (uint32_t i = 0; i < window->axes; i++) {
@@ -64,4 +65,10 @@ double pph_payload_deconvolution_cost(const pph_window *window) {
   double sums = taps * depth * count_rows(window, 1);
   return (by_parts ? in * sums / part_macs : out * sums / whole_macs) +
          out * (double)window->group * group_us + node_us;
+}
+
+bool pph_polyphase_plan_gains(const pph_polyphase_plan *plan, double *ratio) {
+  *ratio = plan->microseconds / pph_deconvolution_cost(&plan->window);
+  return *ratio < 1 ||
+         plan->axes[0].frame.stride * plan->axes[1].frame.stride == 1;
 }
