@@ -241,6 +241,11 @@ static const struct {
       .input = {2, 2}, .output = {3, 3}, .kernel = {1, 1},
       .stride = {2, 2}, .dilation = {1, 1}},
      false},
+    {"k1 s3 1->1 of one pixel: XNNPACK has no such deconvolution",
+     {.axes = 2, .group = 1, .in_channels = 1, .out_channels = 1, .batch = 1,
+      .input = {1, 1}, .output = {1, 1}, .kernel = {1, 1},
+      .stride = {3, 3}, .dilation = {1, 1}},
+     true},
 };
 
 static void add_measured(pph_graph *graph, const pph_window *w) {

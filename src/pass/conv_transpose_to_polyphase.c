@@ -89,10 +89,13 @@ static bool weigh(const pph_polyphase_plan *plan, pph_polyphase_mode mode,
     snprintf(reason, size, "it would take more than 256 convolutions");
     return false;
   }
-  /* A ratio, since the model's microseconds are those of one machine. */
-  snprintf(reason, size,
-           "the cost model expects %.2f of the time of XNNPACK's deconvolution",
-           ratio);
+  if (ratio > 0) /* a ratio, since the model's time is that of one machine */
+    snprintf(reason, size,
+             "the cost model expects %.2f of the time of XNNPACK's "
+             "deconvolution",
+             ratio);
+  else
+    snprintf(reason, size, "XNNPACK has no such deconvolution");
   return gains;
 }
 

@@ -1,6 +1,8 @@
 /* When phases are faster than XNNPACK's own deconvolution. Fitted to the
    official ExecuTorch runtime (1.5.1) on one AVX-512 core, by
    bench/optimize_speed.py. */
+#include <math.h>
+
 #include "base/checked.h"
 #include "pass/polyphase_plan.h"
 
@@ -51,10 +53,22 @@ double pph_polyphase_plan_cost(const pph_polyphase_plan *plan) {
   return cost + moves * (moved / bytes_per_us + node_us);
 }
 
+/* XNNPACK's deconvolution makes no output shorter than its stride, adds less
+   than a stride behind, and crops only. */
+static bool takes_axis(const pph_window *window, uint32_t i) {
+  int64_t full = window->stride[i] * (window->input[i] - 1) +
+                 window->dilation[i] * (window->kernel[i] - 1) + 1;
+  int64_t added = window->pad_begin[i] + window->output[i] - full;
+  return window->pad_begin[i] >= 0 && added < window->stride[i] &&
+         window->output[i] >= window->stride[i];
+}
+
 double pph_deconvolution_cost(const pph_window *window) {
   double taps = 1, in = (double)window->batch, out = in;
   bool by_parts = window->stride[0] > 1 || window->stride[1] > 1;
   for (uint32_t i = 0; i < window->axes; i++) {
+    if (!takes_axis(window, i))
+      return HUGE_VAL;
     taps *= (double)window->kernel[i];
     in *= (double)window->input[i];
     out *= (double)window->output[i];

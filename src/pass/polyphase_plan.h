@@ -72,7 +72,8 @@ pph_tap_map pph_phase_map_taps(const pph_axis_plan *plan,
                                const pph_phase_run *run, int64_t index);
 
 /* The cost rule of all who choose between phases and XNNPACK's deconvolution:
-   estimated microseconds of either (polyphase_cost.c). */
+   estimated microseconds of either (polyphase_cost.c); infinite for what the
+   deconvolution cannot do. */
 pph_polyphase_cost pph_polyphase_plan_cost;
 double pph_deconvolution_cost(const pph_window *window);
 
