@@ -9,9 +9,9 @@
    stored, since a core waits for few lines at once: those of the next block of
    channels (more than FEW_TAPS give them time to come), or AHEAD floats on
    where the last level has them and a pixel's few channels would follow too
-   soon. The last level, of which others have their share, keeps SHARE_BYTES;
-   larger outputs go past the caches where a vector is a line (half lines take
-   three times as long). */
+   soon. A core has 3/8 of what the last level says, which others share, and at
+   most SHARE_BYTES; larger outputs go past the caches where a vector is a line
+   (half lines take three times as long). */
 enum {
   WEIGHT_FLOATS = 4 * 1024,
   ROW_FLOATS = 64 * 1024,
@@ -343,7 +343,7 @@ static void choose_stores(run_job *job) {
   double bytes = (double)sizeof(float) * p->batch * p->out_channels;
   for (int i = 0; i < PPH_PROBLEM_AXES; i++)
     bytes *= p->axes[i].output;
-  size_t share = pph_cpu_cache_last();
+  size_t share = pph_cpu_cache_last() * 3 / 8;
   share = share < SHARE_BYTES ? share : SHARE_BYTES;
   uintptr_t place = (uintptr_t)job->tensors->output;
   job->stream = job->plan->kernel->lanes == LINE_FLOATS && !job->plan->picks &&
