@@ -1,6 +1,4 @@
 /* The filtered rows: what they support, and what they cost. */
-#include <math.h>
-
 #include "base/checked.h"
 #include "base/cpu.h"
 #include "base/fail.h"
@@ -85,13 +83,10 @@ static double transform_cycles(uint32_t height, uint32_t width, size_t kept) {
   return (double)height * width * (0.5 + work / 2) + 1.5 * (double)kept;
 }
 
-/* What a core has of the last level cache, far below what it says. */
-static const double share_bytes = 16 << 20;
-
 /* Bytes that arrive in pieces, panels or windows: slower than what is read at
    once, the more of them leave the caches between two reads. */
 static double cost_pieces(double bytes, double working_set) {
-  double part = working_set < share_bytes ? working_set / share_bytes : 1;
+  double part = working_set < PPH_COST_SHARE ? working_set / PPH_COST_SHARE : 1;
   return (1.3 + 1.5 * part) * pph_cost_memory(bytes, working_set);
 }
 
@@ -100,14 +95,7 @@ static double cost_inputs(const pph_filtered_plan *plan) {
   double bytes = 4 * (double)plan->images * (double)plan->in_channels *
                  (double)plan->axes[0].axis.input *
                  (double)plan->axes[1].axis.input;
-  return bytes >= share_bytes ? cost_pieces(bytes, bytes) : 0;
-}
-
-/* Weights are fetched evenly while others are multiplied, and only read: up to
-   twice as fast as what is read and written. */
-static double cost_weights(double bytes, double working_set) {
-  bool beyond = working_set >= share_bytes;
-  return 0.5 * pph_cost_memory(bytes, beyond ? INFINITY : working_set);
+  return bytes >= PPH_COST_SHARE ? cost_pieces(bytes, bytes) : 0;
 }
 
 /* The products of a part. */
@@ -186,7 +174,7 @@ static double cost_grid(const pph_conv_spec *spec,
   }
   double bytes = pph_filtered_weight_bytes(plan, grid);
   double reading =
-      cost_weights(bytes * tiles / (double)grid->block_tiles, bytes);
+      pph_cost_weights(bytes * tiles / (double)grid->block_tiles, bytes);
   cost->packed_bytes += (size_t)bytes;
   /* Half of a transform's time is loads and stores that wait: more passes
      through an arithmetic unit do not make it longer. */

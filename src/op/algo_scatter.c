@@ -53,7 +53,7 @@ static pph_algo_cost cost(const pph_algo *algo, const pph_conv_spec *spec) {
   total.packed_bytes = sizeof(float) * plan.slice_floats * plan.slices;
   double packed = (double)total.packed_bytes;
   /* Weights are fetched while others are multiplied. */
-  total.us = 0.3 + pph_cost_overlap(gemm, pph_cost_memory(packed, packed));
+  total.us = 0.3 + pph_cost_overlap(gemm, pph_cost_weights(packed, packed));
   double inputs = (double)(plan.pixels * (size_t)spec->problem.in_channels);
   double outputs = (double)(plan.outputs * (size_t)spec->problem.out_channels);
   total.us += 3 * outputs / lanes / 3000;

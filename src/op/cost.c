@@ -41,6 +41,11 @@ double pph_cost_memory(double bytes, double working_set) {
   return bytes / rate / cycles_per_us;
 }
 
+double pph_cost_weights(double bytes, double working_set) {
+  bool beyond = working_set > PPH_COST_SHARE;
+  return 0.5 * pph_cost_memory(bytes, beyond ? INFINITY : working_set);
+}
+
 double pph_cost_products(pph_cpu cpu, double calls, double rows,
                          double columns, double depth) {
   double reading = 1.2 * pph_cost_memory(4 * calls * columns * depth, 0);

@@ -13,6 +13,14 @@ double pph_cost_gemm(pph_cpu cpu, double calls, double rows, double columns,
    `working_set` large, else in memory. */
 double pph_cost_memory(double bytes, double working_set);
 
+/* What a core has of the last level cache, far below what it says: bytes. */
+enum { PPH_COST_SHARE = 16 << 20 };
+
+/* Microseconds to read `bytes` of weights, together `working_set` large, evenly
+   while others are multiplied: up to twice as fast as what is read and
+   written. */
+double pph_cost_weights(double bytes, double working_set);
+
 /* The same with columns that come from level 2 in each call. */
 double pph_cost_products(pph_cpu cpu, double calls, double rows,
                          double columns, double depth);
