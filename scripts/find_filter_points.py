@@ -18,6 +18,8 @@ at its worst over all outputs and all windows that the picture's edge cuts. In
 two dimensions the figure is squared. Points are eighths, so that A and B are
 exact, and come in pairs +-a, which halves the operations.
 
+Those of 4 and 5 taps take the points that the others with as many points have.
+
 The filters m_2L and m_2H share the windows of F(m, 3): their 2 taps are its
 first and its last two, and a tap of zero makes a point vanish, infinity or 0.
 """
@@ -28,6 +30,7 @@ from itertools import combinations
 INFINITY = None
 FILTERS = [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (7, 2),
            (2, 3), (3, 3), (4, 3)]
+LONG = [(5, 4), (4, 5)]
 SHARED = [2, 4]  # m of F(m, 3) with m_2L and m_2H
 EIGHTHS = [Fraction(i, 8) for i in range(2, 25)]
 # Not searched: with 0, 1, -1 small integers stay exact, and nothing is better.
@@ -113,6 +116,8 @@ def list_filters():
     for m in SHARED:
         yield f"{m}_2L", m, 2, chosen(m + 2)[:-1]
         yield f"{m}_2H", m, 2, chosen(m + 2)[1:]
+    for m, r in LONG:
+        yield f"{m}_{r}", m, r, chosen(m + r - 1)
 
 
 def text(points):

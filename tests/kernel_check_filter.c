@@ -46,7 +46,8 @@ static bool go_together(const filter_axis *row, const filter_axis *column) {
                  column->window > (int32_t)column->filter->points) &&
                 row->filter->outputs == column->filter->outputs;
   return row->id == PPH_FILTER_1_1 ||
-         (row->id == column->id && row->id != PPH_FILTER_7_2) ||
+         (row->id == column->id && row->id != PPH_FILTER_7_2 &&
+          row->id <= PPH_FILTER_4_2H) ||
          (shared && row->window == column->window);
 }
 

@@ -64,6 +64,7 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
   float *c = kernel_target(check, 2, stored);
   pph_epilogue epilogue = draw_epilogue(check, columns, stored, stride);
   bool accumulate = kernel_draw(check, 0, 1), plain = kernel_draw(check, 0, 1);
+  bool join = !accumulate && kernel_draw(check, 0, 1);
   bool turned = kernel_draw(check, 0, 1); /* the last row first */
   size_t targets[PPH_GEMM_MAX_ROWS];
   for (size_t i = 0; i < rows; i++)
@@ -75,6 +76,8 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
       for (size_t k = 0; k < depth; k++)
         sum = kernel_fma(check, a[find_value(&places, i, k)],
                          b[k * width + j], sum);
+      if (join)
+        sum += check->expected[at];
       check->expected[at] =
           plain ? sum : kernel_finish(&epilogue, sum, j, i * stride + j);
     }
@@ -91,14 +94,15 @@ static void check_tile(kernel_check *check, uint32_t rows, uint32_t columns,
                        .c_stride = stride,
                        .places = turned ? targets : NULL,
                        .accumulate = accumulate,
+                       .join = join,
                        .epilogue = plain ? NULL : &epilogue,
                        .far = kernel_draw(check, 0, 1),
                        .ahead = kernel_draw(check, 0, 1) ? b : NULL,
                        .ahead_step = 5});
   char what[80];
   snprintf(what, sizeof what, "%u x %u x %zu, run %zu, accumulate %d, "
-           "epilogue %d, turned %d", rows, columns, depth, places.run,
-           accumulate, !plain, turned);
+           "join %d, epilogue %d, turned %d", rows, columns, depth, places.run,
+           accumulate, join, !plain, turned);
   kernel_compare(check, c, stored, what);
 }
 

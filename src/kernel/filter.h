@@ -10,18 +10,19 @@
 
 #include "kernel/epilogue.h"
 
-enum { PPH_FILTER_MAX_POINTS = 8, PPH_FILTER_MAX_TAPS = 3 };
+enum { PPH_FILTER_MAX_POINTS = 8, PPH_FILTER_MAX_TAPS = 5 };
 
 /* X(name, outputs, taps, points): the filters of filter_weights.inc, in its
    order. F(1, 1) transforms nothing. m_2L and m_2H are F(m, 2) on the windows
    of F(m, 3), as if their last or first tap were 0: all points but the last, or
-   but the first. F(7, 2) is for lines only. */
+   but the first. F(7, 2) and those after 4_2H are for lines only. */
 #define PPH_FILTERS(X)                                                         \
   X(1_1, 1, 1, 1)                                                              \
   X(2_2, 2, 2, 3)                                                              \
   X(3_2, 3, 2, 4) X(4_2, 4, 2, 5) X(5_2, 5, 2, 6) X(7_2, 7, 2, 8)              \
       X(2_3, 2, 3, 4) X(3_3, 3, 3, 5) X(4_3, 4, 3, 6) X(2_2L, 2, 2, 3)         \
-          X(2_2H, 2, 2, 3) X(4_2L, 4, 2, 5) X(4_2H, 4, 2, 5)
+          X(2_2H, 2, 2, 3) X(4_2L, 4, 2, 5) X(4_2H, 4, 2, 5)                   \
+              X(5_4, 5, 4, 8) X(4_5, 4, 5, 8)
 
 typedef enum pph_filter_id {
 #define PPH_FILTER(name, outputs, taps, points) PPH_FILTER_##name,

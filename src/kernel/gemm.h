@@ -30,6 +30,8 @@ typedef struct pph_gemm_tile {
   size_t c_stride;
   const size_t *places; /* NULL, or row i lies at c[places[i]] */
   bool accumulate; /* sums start from c instead of 0 */
+  bool join; /* sums start from 0, and c is added at last: shorter chains, whose
+                roundings are smaller. Not with `accumulate` */
   const pph_epilogue *epilogue; /* NULL: sums are stored as they are */
   bool far; /* c is in no cache near; its lines are fetched in the first steps,
                one row in each. Only with `starts` */
