@@ -459,13 +459,18 @@ static void check_runners(const conv_case *c) {
   conv_case_destroy(&op);
 }
 
-/* Cases that different algorithms are chosen for; the last are lines. */
-enum { VARIED_CASES = 12 };
+/* Cases that different algorithms are chosen for; the last are lines,
+   the very last of a long kernel. */
+enum { VARIED_CASES = 13 };
 static conv_case varied_case(int i) {
   conv_case c = conv_case_plain(i & 1, i & 2 ? 64 : 24, i & 4 ? 3 : 48);
   if (i >= 8) {
     c.desc.kernel[0] = c.desc.stride[0] = 1;
     c.desc.pad_begin[0] = c.desc.pad_end[0] = 0;
+  }
+  if (i == 12) {
+    c.desc.kernel[1] = 7;
+    c.desc.pad_begin[1] = c.desc.pad_end[1] = 3;
   }
   if (i == 6 || i == 7)
     c.desc.group = c.desc.in_channels = c.desc.out_channels = 24;

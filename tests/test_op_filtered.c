@@ -18,10 +18,10 @@ static const pph_algo *const rows[] = {
     &pph_algo_filtered_w2, &pph_algo_filtered_w3, &pph_algo_filtered_w4,
     &pph_algo_filtered_w5, &pph_algo_filtered_w7, &pph_algo_filtered_c2,
     &pph_algo_filtered_c3, &pph_algo_filtered_c4, &pph_algo_filtered_z2,
-    &pph_algo_filtered_z4};
+    &pph_algo_filtered_z4, &pph_algo_filtered_l8};
 enum { ROWS = sizeof rows / sizeof *rows };
 /* Inputs that a tile reads along an axis. */
-static const int64_t windows[ROWS] = {3, 4, 5, 6, 8, 4, 5, 6, 4, 6};
+static const int64_t windows[ROWS] = {3, 4, 5, 6, 8, 4, 5, 6, 4, 6, 8};
 
 /* E of every row, printed with PPH_SHOW_ERRORS=1; on uneven data. */
 static double most[ROWS], most_uneven[ROWS];
@@ -69,6 +69,11 @@ static void test_shapes(void **state) {
       "conv f32 n1 g1 ci48 co16 i41x1 k3x1 s1x1 d5x1 p5,0,4,0",
       "conv f32 n1 g1 ci32 co33 i13x17 k3x3 s1x1 d2x3 p2,3,1,3",
       "conv f32 n1 g1 ci16 co20 i15x14 k3x3 s1x1 d6x4 p6,4,6,4",
+      "conv f32 n2 g1 ci32 co33 i1x61 k1x5 s1x1 d1x1 p0,2,0,2",
+      "conv f32 n1 g1 ci48 co40 i1x83 k1x7 s1x1 d1x3 p0,9,0,9",
+      "conv f32 n1 g1 ci17 co16 i90x1 k11x1 s1x1 d5x1 p25,0,25,0",
+      "conv f32 n1 g1 ci16 co20 i12x13 k5x5 s1x1 d1x1 p2,2,2,2",
+      "conv f32 n1 g1 ci33 co20 i16x15 k7x6 s1x1 d1x2 p2,5,3,5",
   };
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
     for (uint32_t flags = 0; flags < 2; flags++)
@@ -130,6 +135,22 @@ static void test_any(void **state) {
                  test_rounds(80));
 }
 
+/* Long kernels. */
+static void test_long(void **state) {
+  for (uint32_t axes = 1; axes <= 2; axes++)
+    check_random(&(algo_bounds){.axes = axes,
+                                .ordinary = true,
+                                .batch = 2,
+                                .in_channels = 60,
+                                .out_channels = 20,
+                                .input = axes == 1 ? 120 : 24,
+                                .kernel = 12,
+                                .stride = 1,
+                                .dilation = 5,
+                                .channels_last = true},
+                 test_rounds(200));
+}
+
 /* Small pictures, all of whose outputs lie near an edge: many, as the largest
    E is a matter of chance. */
 static void test_edges(void **state) {
@@ -138,7 +159,11 @@ static void test_edges(void **state) {
       "f32 n1 g1 ci32 co100 i4x3 k4x4 s2x2 d1x1 p1,1,1,1",
       "f32 n1 g1 ci16 co500 i1x5 k1x8 s1x4 d1x1 p0,2,0,2",
       "conv f32 n1 g1 ci32 co300 i4x4 k3x3 s1x1 d1x1 p1,1,1,1",
-      "conv f32 n1 g1 ci16 co700 i1x6 k1x3 s1x1 d1x1 p0,1,0,1"};
+      "conv f32 n1 g1 ci16 co700 i1x6 k1x3 s1x1 d1x1 p0,1,0,1",
+      "conv f32 n1 g1 ci16 co700 i1x9 k1x5 s1x1 d1x1 p0,2,0,2",
+      "conv f32 n1 g1 ci16 co400 i1x12 k1x7 s1x1 d1x1 p0,3,0,3",
+      "conv f32 n1 g1 ci32 co400 i1x30 k1x11 s1x1 d1x2 p0,10,0,10",
+      "conv f32 n1 g1 ci16 co200 i7x6 k5x5 s1x1 d1x1 p2,2,2,2"};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
     for (uint32_t seed = 1; seed <= test_rounds(5); seed++)
       assert_true(
@@ -158,7 +183,10 @@ static void test_uneven(void **state) {
       "conv f32 n1 g1 ci64 co24 i21x20 k3x3 s1x1 d1x1 p1,1,1,1",
       "conv f32 n1 g1 ci48 co40 i1x120 k1x3 s1x1 d1x1 p0,1,0,1",
       "conv f32 n1 g1 ci64 co24 i20x19 k2x2 s1x1 d1x1 p0,0,1,1",
-      "conv f32 n1 g1 ci64 co24 i21x20 k3x3 s1x1 d2x3 p2,3,2,3"};
+      "conv f32 n1 g1 ci64 co24 i21x20 k3x3 s1x1 d2x3 p2,3,2,3",
+      "conv f32 n1 g1 ci32 co24 i1x120 k1x7 s1x1 d1x3 p0,9,0,9",
+      "conv f32 n1 g1 ci32 co24 i1x120 k1x11 s1x1 d1x1 p0,5,0,5",
+      "conv f32 n1 g1 ci32 co24 i15x16 k5x5 s1x1 d1x1 p2,2,2,2"};
   bool held[ROWS] = {false};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
     for (uint32_t seed = 1; seed <= test_rounds(3); seed++)
@@ -200,6 +228,7 @@ static void test_show(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shapes), cmocka_unit_test(test_any),
+      cmocka_unit_test(test_long),
       cmocka_unit_test(test_edges), cmocka_unit_test(test_uneven),
       cmocka_unit_test(test_integers),
       cmocka_unit_test(test_show)};

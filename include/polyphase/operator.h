@@ -24,7 +24,8 @@ extern "C" {
    HIGH and NORMAL may filter, which computes outputs by tiles: roundings of a
    tile's largest input stay in all of its outputs, and NaN and infinity spread
    over them. A tile reads at most 8 input positions along an axis, 6 x 6 where
-   it has two axes; its reach is the outputs of the same image and channel less
+   it has two axes (of kernels of 4 and more taps: 8 along one axis for each
+   piece of 4 or 5); its reach is the outputs of the same image and channel less
    than so many input positions apart (times the stride where transposed, the
    dilation where not). On even data that sum is about the element's own. On
    uneven data, one bright pixel beside zeros, an output's own sum may be

@@ -103,7 +103,7 @@ static double cost_products(const pph_conv_spec *spec,
                             const pph_filtered_plan *plan,
                             const pph_filtered_grid *grid,
                             const pph_filtered_part *part) {
-  double calls = (double)part->points *
+  double calls = (double)part->points * (double)pph_filtered_pieces(grid) *
                  (double)pph_divide_up(grid->tiles, grid->rows);
   double depth = (double)plan->in_channels;
   size_t step = plan->gemm->columns, rest = part->columns % step;
@@ -148,7 +148,8 @@ static double cost_grid(const pph_conv_spec *spec,
                         const pph_filtered_plan *plan,
                         const pph_filtered_grid *grid, pph_algo_cost *cost) {
   double tiles = (double)grid->tiles, lanes = plan->gemm->lanes;
-  double depth = (double)plan->in_channels, products = 0;
+  double pieces = (double)pph_filtered_pieces(grid);
+  double depth = (double)plan->in_channels * pieces, products = 0;
   double transforms =
       (1.4 * depth / lanes *
            transform_cycles(grid->points[0], grid->points[1],
@@ -215,3 +216,4 @@ FILTERED(c3, "c3", C3, 24)
 FILTERED(c4, "c4", C4, 24)
 FILTERED(z2, "z2", Z2, 4)
 FILTERED(z4, "z4", Z4, 24)
+FILTERED(l8, "l8", L8, 24)

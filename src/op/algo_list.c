@@ -7,7 +7,7 @@ static const pph_algo *const list[] = {
     &pph_algo_filtered_w3, &pph_algo_filtered_w4, &pph_algo_filtered_w5,
     &pph_algo_filtered_w7, &pph_algo_filtered_c2, &pph_algo_filtered_c3,
     &pph_algo_filtered_c4, &pph_algo_filtered_z2, &pph_algo_filtered_z4,
-    &pph_algo_reference,
+    &pph_algo_filtered_l8, &pph_algo_reference,
 };
 
 const pph_algo *const *pph_algo_list(size_t *count) {

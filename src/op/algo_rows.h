@@ -20,5 +20,6 @@ extern const pph_algo pph_algo_filtered_c3;
 extern const pph_algo pph_algo_filtered_c4;
 extern const pph_algo pph_algo_filtered_z2;
 extern const pph_algo pph_algo_filtered_z4;
+extern const pph_algo pph_algo_filtered_l8;
 
 #endif

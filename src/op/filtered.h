@@ -6,6 +6,10 @@
    Form W: phases whose taps read the same inputs, m x m positions of each per
    tile. Form Z: windows of F(m, 3) for phases of 2 and 3 taps that start at
    different inputs; those of 2 taps are F(m, 2) on a part of the points.
+   Form L: phases of 4 and more taps along an axis. Only that one is filtered:
+   its taps are cut into pieces of 4 or 5, and each tap of the other axis makes
+   pieces of its own. The windows of all pieces are transformed, and their
+   products summed before the outputs are.
    A dilation of d makes d signals of an axis, each of every d-th position: its
    tiles are of one of them, and those of all d alternate.
    Corners are the outputs whose taps the picture's edge cuts along all filtered
@@ -24,7 +28,8 @@
 /* Axes that are filtered. */
 enum { PPH_FILTERED_HEIGHT, PPH_FILTERED_WIDTH, PPH_FILTERED_AXES };
 
-/* Rows: form (of taps: c are ordinary convolutions') and outputs m. */
+/* Rows: form (of taps: c are ordinary convolutions') and outputs m; of form L,
+   whose outputs depend on the taps, points. */
 typedef enum pph_filtered_variant {
   PPH_FILTERED_W2,
   PPH_FILTERED_W3,
@@ -36,6 +41,7 @@ typedef enum pph_filtered_variant {
   PPH_FILTERED_C4,
   PPH_FILTERED_Z2,
   PPH_FILTERED_Z4,
+  PPH_FILTERED_L8,
   PPH_FILTERED_VARIANTS
 } pph_filtered_variant;
 
@@ -57,6 +63,9 @@ typedef struct pph_filtered_grid {
   int64_t pads[PPH_FILTERED_AXES]; /* inputs before position 0 in its window */
   int64_t steps[PPH_FILTERED_AXES]; /* between positions of a tile: dilation */
   uint32_t outputs[PPH_FILTERED_AXES], points[PPH_FILTERED_AXES]; /* a tile's */
+  uint32_t pieces[PPH_FILTERED_AXES];     /* 1, but for form L */
+  uint32_t piece_taps[PPH_FILTERED_AXES]; /* the last one may have fewer */
+  int64_t piece_steps[PPH_FILTERED_AXES]; /* inputs between their windows */
   size_t lengths[PPH_FILTERED_AXES]; /* of the tiles of one picture */
   size_t tiles;                      /* of the batch */
   uint32_t rows;                     /* of a GEMM call */
@@ -91,8 +100,8 @@ typedef struct pph_filtered_plan {
   size_t images; /* pictures of the batch; depth counts as batch */
   size_t blocks;
   size_t panel_floats, product_floats; /* workspace */
-  float *weights;      /* a part's: [group][point][column block] panels B, then
-                          corners' [column block][tap] */
+  float *weights;      /* a part's: [group][point][column block][piece] panels
+                          B, then corners' [column block][tap] */
   size_t weight_floats;
   bool fetch; /* they do not stay in cache */
   float *bias, *slopes; /* out_channels, once per phase x */
@@ -121,6 +130,15 @@ static inline size_t pph_filtered_round(const pph_filtered_plan *plan,
 
 static inline size_t pph_filtered_points(const pph_filtered_grid *grid) {
   return (size_t)grid->points[0] * grid->points[1];
+}
+
+static inline size_t pph_filtered_pieces(const pph_filtered_grid *grid) {
+  return (size_t)grid->pieces[0] * grid->pieces[1];
+}
+
+/* Panels of a tile block: [piece][point]. */
+static inline size_t pph_filtered_panels(const pph_filtered_grid *grid) {
+  return pph_filtered_pieces(grid) * pph_filtered_points(grid);
 }
 
 /* Taps of a part's phases. */

@@ -22,25 +22,34 @@ static float weight_at(const pph_conv_spec *spec, size_t in, size_t out,
   return spec->weights[at];
 }
 
-/* What one column's weights are made from. */
+/* What one column's weights are made from: `counts` taps of a piece, the
+   filter's others being 0. */
 typedef struct packed_column {
   size_t out;
   const pph_filter *filters[PPH_FILTERED_AXES];
+  uint32_t counts[PPH_FILTERED_AXES];
   int64_t taps[PPH_FILTERED_AXES][PPH_FILTER_MAX_TAPS];
 } packed_column;
 
 static packed_column find_column(const pph_filtered_plan *plan,
-                                 const pph_filtered_part *part,
-                                 size_t column) {
+                                 const pph_filtered_grid *grid,
+                                 const pph_filtered_part *part, size_t column,
+                                 size_t piece) {
   size_t phase = column / plan->out_channels;
   size_t width = (size_t)part->runs[PPH_FILTERED_WIDTH].count;
   int64_t phases[2] = {part->runs[0].first + (int64_t)(phase / width),
                        part->runs[1].first + (int64_t)(phase % width)};
+  int64_t pieces[2] = {(int64_t)(piece / grid->pieces[1]),
+                       (int64_t)(piece % grid->pieces[1])};
   packed_column result = {.out = column % plan->out_channels};
   for (int i = 0; i < PPH_FILTERED_AXES; i++) {
+    int64_t most = grid->piece_taps[i], first = pieces[i] * most;
+    int64_t count = pph_min_i64(part->runs[i].taps - first, most);
     result.filters[i] = &pph_filters[part->filters[i]];
-    for (int64_t u = 0; u < part->runs[i].taps; u++)
-      result.taps[i][u] = pph_axis_view_tap(&plan->axes[i], phases[i], u);
+    result.counts[i] = (uint32_t)count;
+    for (int64_t u = 0; u < count; u++)
+      result.taps[i][u] = pph_axis_view_tap(&plan->axes[i], phases[i],
+                                            first + u);
   }
   return result;
 }
@@ -52,10 +61,10 @@ static void transform_weights(const pph_conv_spec *spec,
                               float *target, size_t step) {
   const pph_filter *height = column->filters[0], *width = column->filters[1];
   double half[PPH_FILTER_MAX_TAPS][PPH_FILTER_MAX_POINTS];
-  for (uint32_t u = 0; u < height->taps; u++)
+  for (uint32_t u = 0; u < column->counts[0]; u++)
     for (uint32_t j = 0; j < width->points; j++) {
       double sum = 0;
-      for (uint32_t v = 0; v < width->taps; v++)
+      for (uint32_t v = 0; v < column->counts[1]; v++)
         sum += width->weights[j][v] *
                (double)weight_at(spec, in, column->out, column->taps[0][u],
                                  column->taps[1][v]);
@@ -66,7 +75,7 @@ static void transform_weights(const pph_conv_spec *spec,
   for (uint32_t i = 0; i < height->points; i++)
     for (uint32_t j = 0; j < width->points; j++) {
       double sum = 0;
-      for (uint32_t u = 0; u < height->taps; u++)
+      for (uint32_t u = 0; u < column->counts[0]; u++)
         sum += height->weights[i][u] * half[u][j];
       target[(i * width->points + j) * step] = (float)sum;
     }
@@ -87,34 +96,38 @@ static packed_block find_block(const pph_filtered_plan *plan, size_t begin,
   return block;
 }
 
-static void pack_part(const pph_conv_spec *spec, const pph_filtered_plan *plan,
-                      const pph_filtered_part *part) {
-  size_t depth = plan->in_channels;
+static void pack_piece(const pph_conv_spec *spec,
+                       const pph_filtered_plan *plan,
+                       const pph_filtered_grid *grid,
+                       const pph_filtered_part *part, size_t piece) {
+  size_t depth = plan->in_channels, pieces = pph_filtered_pieces(grid);
   for (size_t column = 0; column < part->columns; column++) {
     size_t begin = column / part->group_columns * part->group_columns;
     size_t end = begin + part->group_columns;
     end = end < part->columns ? end : part->columns;
     packed_block block = find_block(plan, begin, end, column);
     float *target = plan->weights + part->packed +
-                    part->points * depth * begin +
-                    depth * (block.begin - begin) + (column - block.begin);
-    packed_column source = find_column(plan, part, column);
+                    part->points * pieces * depth * begin +
+                    pieces * depth * (block.begin - begin) +
+                    piece * depth * block.lanes + (column - block.begin);
+    packed_column source = find_column(plan, grid, part, column, piece);
     for (size_t in = 0; in < depth; in++)
       transform_weights(spec, &source, in, target + in * block.lanes,
-                        depth * pph_filtered_round(plan, end - begin));
+                        pieces * depth * pph_filtered_round(plan, end - begin));
   }
 }
 
 /* As they are, tap by tap. */
 static void pack_corners(const pph_conv_spec *spec,
                          const pph_filtered_plan *plan,
+                         const pph_filtered_grid *grid,
                          const pph_filtered_part *part) {
   size_t depth = plan->in_channels, taps = pph_filtered_taps(part);
   for (size_t column = 0; column < part->columns; column++) {
     packed_block block = find_block(plan, 0, part->columns, column);
     float *target = plan->weights + part->direct + block.begin * taps * depth +
                     (column - block.begin);
-    packed_column source = find_column(plan, part, column);
+    packed_column source = find_column(plan, grid, part, column, 0);
     for (int64_t u = 0; u < part->runs[0].taps; u++)
       for (int64_t v = 0; v < part->runs[1].taps; v++)
         for (size_t in = 0; in < depth; in++, target += block.lanes)
@@ -123,22 +136,41 @@ static void pack_corners(const pph_conv_spec *spec,
   }
 }
 
-/* Places of the parts' weights. False when a size overflows. */
+/* The place of a part's weights. False when a size overflows. */
+static bool place_part(pph_filtered_plan *plan, const pph_filtered_grid *grid,
+                       pph_filtered_part *part) {
+  size_t column, points, direct;
+  part->packed = plan->weight_floats;
+  return pph_checked_mul(pph_filtered_round(plan, part->columns),
+                         plan->in_channels, &column) &&
+         pph_checked_mul(column, part->points * pph_filtered_pieces(grid),
+                         &points) &&
+         pph_checked_mul(column, part->corners ? pph_filtered_taps(part) : 0,
+                         &direct) &&
+         pph_checked_add(part->packed, points, &part->direct) &&
+         pph_checked_add(part->direct, direct, &plan->weight_floats);
+}
+
 static bool place_parts(pph_filtered_plan *plan) {
-  for (size_t i = 0; i < plan->part_count; i++) {
-    pph_filtered_part *part = &plan->parts[i];
-    size_t column, points, direct;
-    part->packed = plan->weight_floats;
-    if (!pph_checked_mul(pph_filtered_round(plan, part->columns),
-                         plan->in_channels, &column) ||
-        !pph_checked_mul(column, part->points, &points) ||
-        !pph_checked_mul(column, part->corners ? pph_filtered_taps(part) : 0,
-                         &direct) ||
-        !pph_checked_add(part->packed, points, &part->direct) ||
-        !pph_checked_add(part->direct, direct, &plan->weight_floats))
-      return false;
+  for (size_t i = 0; i < plan->grid_count; i++) {
+    const pph_filtered_grid *grid = &plan->grids[i];
+    for (size_t j = 0; j < grid->part_count; j++)
+      if (!place_part(plan, grid, &plan->parts[grid->first_part + j]))
+        return false;
   }
   return true;
+}
+
+static void pack_parts(const pph_conv_spec *spec,
+                       const pph_filtered_plan *plan,
+                       const pph_filtered_grid *grid) {
+  for (size_t i = 0; i < grid->part_count; i++) {
+    const pph_filtered_part *part = &plan->parts[grid->first_part + i];
+    for (size_t piece = 0; piece < pph_filtered_pieces(grid); piece++)
+      pack_piece(spec, plan, grid, part, piece);
+    if (part->corners)
+      pack_corners(spec, plan, grid, part);
+  }
 }
 
 /* Once per phase x. */
@@ -164,11 +196,8 @@ pph_status pph_filtered_pack(const pph_conv_spec *spec, pph_heap *heap,
   if (!plan->weights)
     return pph_fail_memory(error);
   plan->fetch = plan->weight_floats * sizeof(float) > pph_cpu_cache2() / 2;
-  for (size_t i = 0; i < plan->part_count; i++) {
-    pack_part(spec, plan, &plan->parts[i]);
-    if (plan->parts[i].corners)
-      pack_corners(spec, plan, &plan->parts[i]);
-  }
+  for (size_t i = 0; i < plan->grid_count; i++)
+    pack_parts(spec, plan, &plan->grids[i]);
   if (spec->bias)
     plan->bias = repeat_channels(plan, heap, spec->bias);
   if (spec->slopes)

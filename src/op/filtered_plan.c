@@ -16,6 +16,7 @@ enum {
 typedef struct variant_row {
   pph_filter_id by_taps[PPH_FILTER_MAX_TAPS + 1];
   bool shared; /* form Z */
+  bool lines;  /* form L */
   pph_filter_id low, high;
   size_t least_line, least_square;
   size_t corners_below; /* so many: computed directly */
@@ -63,7 +64,11 @@ static const variant_row variants[PPH_FILTERED_VARIANTS] = {
                          .high = PPH_FILTER_4_2H,
                          .least_line = 16,
                          .least_square = 64,
-                         .corners_below = SIZE_MAX}};
+                         .corners_below = SIZE_MAX},
+    [PPH_FILTERED_L8] = {.by_taps = {[4] = PPH_FILTER_5_4,
+                                     [5] = PPH_FILTER_4_5},
+                         .lines = true,
+                         .least_line = 16}};
 
 /* Axes */
 
@@ -85,6 +90,9 @@ static void make_axes(const pph_conv_spec *spec, pph_frame_kind frame,
   }
 }
 
+/* Taps along an axis, for form L. */
+enum { LEAST_TAPS = 4, MAX_TAPS = 64 };
+
 /* Runs of phases along one axis that share windows. */
 enum { MAX_RUNS = 3, MAX_BANDS = 4 };
 typedef struct band {
@@ -93,7 +101,7 @@ typedef struct band {
   uint32_t shifts[MAX_RUNS];
   size_t count;
   int64_t pad_begin, step;
-  uint32_t outputs, points;
+  uint32_t outputs, points, pieces, piece_taps;
 } band;
 
 /* One tap needs no filter. */
@@ -119,7 +127,9 @@ static size_t list_bands(const variant_row *variant, const pph_axis_view *view,
                             .pad_begin = run.pad_begin,
                             .step = run.taps > 1 ? run.tap_step : 1,
                             .outputs = pph_filters[filter].outputs,
-                            .points = pph_filters[filter].points};
+                            .points = pph_filters[filter].points,
+                            .pieces = 1,
+                            .piece_taps = pph_filters[filter].taps};
     phase += run.count;
   }
   return count;
@@ -142,7 +152,11 @@ static bool share_window(const variant_row *variant, band *one, size_t index) {
 static size_t list_shared(const variant_row *variant, const pph_axis_view *view,
                           band *bands) {
   const pph_filter *filter = &pph_filters[variant->by_taps[3]];
-  band one = {.step = 1, .outputs = filter->outputs, .points = filter->points};
+  band one = {.step = 1,
+              .outputs = filter->outputs,
+              .points = filter->points,
+              .pieces = 1,
+              .piece_taps = filter->taps};
   for (int64_t phase = 0; phase < view->output_step;) {
     pph_phase_run run = pph_axis_view_run(view, phase, INT64_MAX);
     if (one.count == MAX_RUNS)
@@ -159,6 +173,52 @@ static size_t list_shared(const variant_row *variant, const pph_axis_view *view,
       return 0;
   bands[0] = one;
   return 1;
+}
+
+/* Form L: the filter of 4 or 5 taps whose pieces need fewer products. */
+static pph_filter_id choose_filter(const variant_row *variant, int64_t taps) {
+  const pph_filter *four = &pph_filters[variant->by_taps[4]];
+  const pph_filter *five = &pph_filters[variant->by_taps[5]];
+  return pph_ceil_div(taps, 4) * five->outputs <
+                 pph_ceil_div(taps, 5) * four->outputs
+             ? variant->by_taps[4]
+             : variant->by_taps[5];
+}
+
+/* Form L: one band, of all phases. */
+static size_t list_pieces(const variant_row *variant, const pph_axis_view *view,
+                          bool filtered, band *bands) {
+  pph_phase_run run = pph_axis_view_run(view, 0, INT64_MAX);
+  if (run.count < view->output_step || run.taps > MAX_TAPS ||
+      (filtered && run.taps < LEAST_TAPS))
+    return 0;
+  pph_filter_id id =
+      filtered ? choose_filter(variant, run.taps) : PPH_FILTER_1_1;
+  const pph_filter *filter = &pph_filters[id];
+  bands[0] =
+      (band){.runs = {run},
+             .filters = {id},
+             .count = 1,
+             .pad_begin = run.pad_begin,
+             .step = filtered ? run.tap_step : 1,
+             .outputs = filter->outputs,
+             .points = filter->points,
+             .pieces = (uint32_t)pph_ceil_div(run.taps, filter->taps),
+             .piece_taps = filter->taps};
+  return 1;
+}
+
+/* The bands of an axis. Form L filters the one of more taps. */
+static size_t list_axis(const variant_row *variant,
+                        const pph_filtered_plan *plan, int axis, band *bands) {
+  const pph_axis_view *view = &plan->axes[axis];
+  bool width = plan->axes[PPH_FILTERED_WIDTH].axis.kernel >=
+               plan->axes[PPH_FILTERED_HEIGHT].axis.kernel;
+  if (variant->lines)
+    return list_pieces(variant, view, width == (axis == PPH_FILTERED_WIDTH),
+                       bands);
+  return variant->shared ? list_shared(variant, view, bands)
+                         : list_bands(variant, view, bands);
 }
 
 /* Parts */
@@ -214,6 +274,11 @@ static bool guard_part(const variant_row *variant,
          (line ? variant->least_line : variant->least_square);
 }
 
+/* Inputs from a piece's window to the next one's. */
+static int64_t piece_step(const band *one) {
+  return one->piece_taps * one->runs[0].tap_step;
+}
+
 /* A grid for two bands, a part for each pair of their runs. */
 static bool add_grid(const variant_row *variant, const band *height,
                      const band *width, pph_filtered_plan *plan) {
@@ -224,6 +289,11 @@ static bool add_grid(const variant_row *variant, const band *height,
                               .steps = {height->step, width->step},
                               .outputs = {height->outputs, width->outputs},
                               .points = {height->points, width->points},
+                              .pieces = {height->pieces, width->pieces},
+                              .piece_steps = {piece_step(height),
+                                              piece_step(width)},
+                              .piece_taps = {height->piece_taps,
+                                             width->piece_taps},
                               .first_part = plan->part_count,
                               .part_count = height->count * width->count};
   for (size_t y = 0; y < height->count; y++)
@@ -261,8 +331,7 @@ bool pph_filtered_list(const pph_conv_spec *spec, pph_filtered_variant variant,
   size_t counts[PPH_FILTERED_AXES];
   bool filtered = false;
   for (int i = 0; i < PPH_FILTERED_AXES; i++) {
-    counts[i] = row->shared ? list_shared(row, &plan->axes[i], bands[i])
-                            : list_bands(row, &plan->axes[i], bands[i]);
+    counts[i] = list_axis(row, plan, i, bands[i]);
     for (size_t j = 0; j < counts[i]; j++)
       filtered |= bands[i][j].points > 1;
   }
@@ -272,7 +341,7 @@ bool pph_filtered_list(const pph_conv_spec *spec, pph_filtered_variant variant,
         return false;
   for (size_t i = 0; i < plan->grid_count; i++)
     if (plan->in_channels + plan->gemm->columns + 2 * PPH_GEMM_CHUNK >
-        PPH_FILTERED_MAX_FLOATS / pph_filtered_points(&plan->grids[i]))
+        PPH_FILTERED_MAX_FLOATS / pph_filtered_panels(&plan->grids[i]))
       return false;
   return filtered && plan->grid_count > 0 &&
          plan->gemm->columns <= PPH_FILTERED_MAX_COLUMNS;
@@ -288,7 +357,8 @@ double pph_filtered_weight_bytes(const pph_filtered_plan *plan,
     columns += (double)part->points *
                (double)pph_filtered_round(plan, part->columns);
   }
-  return 4 * columns * (double)plan->in_channels;
+  return 4 * columns * (double)plan->in_channels *
+         (double)pph_filtered_pieces(grid);
 }
 
 /* Whether the weights do not stay in level 2. */
@@ -300,14 +370,15 @@ static bool is_large(const pph_filtered_plan *plan,
 /* Rows of a GEMM call, and tiles at once. */
 static void shape_block(const pph_filtered_plan *plan,
                         pph_filtered_grid *grid) {
-  size_t points = pph_filtered_points(grid);
-  size_t tile = points * (pph_filtered_panel(plan, 1) + plan->gemm->columns +
-                          PPH_GEMM_CHUNK);
+  size_t panels = pph_filtered_panels(grid);
+  size_t tile = panels * pph_filtered_panel(plan, 1) +
+                pph_filtered_points(grid) *
+                    (plan->gemm->columns + PPH_GEMM_CHUNK);
   size_t most = PPH_FILTERED_MAX_FLOATS / tile;
   most = most < plan->gemm->rows ? most : plan->gemm->rows;
   size_t blocks = pph_divide_up(grid->tiles, most);
   grid->rows = (uint32_t)pph_divide_up(grid->tiles, blocks);
-  size_t panel = points * pph_filtered_panel(plan, grid->rows);
+  size_t panel = panels * pph_filtered_panel(plan, grid->rows);
   bool large = is_large(plan, grid);
   size_t at_once = (large ? LARGE_PANEL_FLOATS : PANEL_FLOATS) / panel;
   size_t bound = PPH_FILTERED_MAX_TILES / grid->rows;
@@ -324,8 +395,9 @@ static void shape_group(const pph_filtered_plan *plan,
   size_t line = (size_t)part->runs[PPH_FILTERED_WIDTH].count *
                 plan->out_channels;
   size_t left = PPH_FILTERED_MAX_FLOATS -
-                pph_filtered_points(grid) * grid->block_tiles *
-                    (pph_filtered_panel(plan, 1) + PPH_GEMM_CHUNK);
+                grid->block_tiles *
+                    (pph_filtered_panels(grid) * pph_filtered_panel(plan, 1) +
+                     pph_filtered_points(grid) * PPH_GEMM_CHUNK);
   size_t most = (left < PRODUCT_FLOATS ? left : PRODUCT_FLOATS) /
                 (part->points * grid->block_tiles);
   if (most >= line && line % step == 0)
@@ -391,7 +463,7 @@ static void shape_grid(const pph_conv_spec *spec, pph_filtered_plan *plan,
 static void size_buffers(pph_filtered_plan *plan,
                          const pph_filtered_grid *grid) {
   size_t panels =
-      pph_filtered_points(grid) * pph_filtered_panel(plan, grid->block_tiles);
+      pph_filtered_panels(grid) * pph_filtered_panel(plan, grid->block_tiles);
   plan->panel_floats =
       plan->panel_floats > panels ? plan->panel_floats : panels;
   size_t blocks = pph_divide_up(grid->block_tiles, grid->rows);

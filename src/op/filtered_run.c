@@ -103,21 +103,36 @@ static filtered_input find_input(const filtered_block *block) {
   return input;
 }
 
-static void transform_tile(const filtered_block *block,
-                           const filtered_tile *tile, filtered_input *input) {
+/* The window of the tile whose first input is `at`, pads not yet taken off. */
+static void transform_window(const filtered_block *block, int64_t image,
+                             const int64_t *at, filtered_input *input) {
   const pph_filtered_grid *grid = block->grid;
   const pph_axis_view *axes = block->run->plan->axes;
   pph_filter_in_run *run = &input->run;
   int row = row_axis(grid), column = 1 - row;
-  run->offset = input->base + tile->image * input->image_step +
-                tile->at[0] * input->steps[0] + tile->at[1] * input->steps[1];
-  clip(0, axes[row].axis.input, tile->at[row] - grid->pads[row],
-       grid->steps[row], grid->points[row], &run->extent.row_begin,
-       &run->extent.row_end);
-  clip(0, axes[column].axis.input, tile->at[column] - grid->pads[column],
+  run->offset = input->base + image * input->image_step +
+                at[0] * input->steps[0] + at[1] * input->steps[1];
+  clip(0, axes[row].axis.input, at[row] - grid->pads[row], grid->steps[row],
+       grid->points[row], &run->extent.row_begin, &run->extent.row_end);
+  clip(0, axes[column].axis.input, at[column] - grid->pads[column],
        grid->steps[column], grid->points[column], &run->extent.column_begin,
        &run->extent.column_end);
   block->run->plan->run_in(run);
+}
+
+/* All pieces of a tile; panels of the pieces are piece_step floats apart. */
+static void transform_tile(const filtered_block *block,
+                           const filtered_tile *tile, float *panel,
+                           size_t piece_step, filtered_input *input) {
+  const pph_filtered_grid *grid = block->grid;
+  for (int64_t y = 0; y < grid->pieces[0]; y++)
+    for (int64_t x = 0; x < grid->pieces[1]; x++, panel += piece_step) {
+      int64_t at[PPH_FILTERED_AXES] = {
+          tile->at[0] + y * grid->piece_steps[0],
+          tile->at[1] + x * grid->piece_steps[1]};
+      input->run.panel = panel;
+      transform_window(block, tile->image, at, input);
+    }
 }
 
 /* Tiles [*done, result) of the block share a panel. */
@@ -133,12 +148,11 @@ static void transform_tiles(const filtered_block *block) {
     rows = next_rows(block, done);
     input.run.chunk_step = rows * PPH_GEMM_CHUNK;
     input.run.point_step = pph_filtered_panel(block->run->plan, rows);
-    for (size_t i = 0; i < rows; i++) {
-      input.run.panel = panel + i * PPH_GEMM_CHUNK;
-      transform_tile(block, &block->tiles[done + i], &input);
-    }
-    panel += pph_filtered_points(block->grid) *
-             pph_filtered_panel(block->run->plan, rows);
+    for (size_t i = 0; i < rows; i++)
+      transform_tile(block, &block->tiles[done + i], panel + i * PPH_GEMM_CHUNK,
+                     pph_filtered_points(block->grid) * input.run.point_step,
+                     &input);
+    panel += pph_filtered_panels(block->grid) * input.run.point_step;
   }
 }
 
@@ -160,55 +174,61 @@ static size_t find_point(const filtered_block *block,
   return y * block->grid->points[PPH_FILTERED_WIDTH] + x;
 }
 
-/* One point: each panel B serves all tiles before the next one is read, which
-   follows in memory: they fetch it meanwhile, each a part. */
-static void multiply_point(const filtered_block *block,
+/* A panel B, of one point and piece, with those of all tiles: it serves them
+   all before the next one is read, which follows in memory: they fetch it
+   meanwhile, each a part. */
+static void multiply_panel(const filtered_block *block,
                            const filtered_group *group, size_t point,
-                           const float *weights) {
+                           size_t piece, size_t column, const float *weights) {
   const pph_filtered_plan *plan = block->run->plan;
-  size_t depth = plan->in_channels, points = group->part->points;
-  size_t from = find_point(block, group->part, point);
-  for (size_t column = group->begin; column < group->end;) {
-    size_t columns = group->end - column;
-    columns = columns < plan->gemm->columns ? columns : plan->gemm->columns;
-    const float *panel = block->panels;
-    float *products = block->products;
-    size_t width = pph_filtered_round(plan, columns);
-    const float *ahead = plan->fetch ? weights + depth * width : NULL;
-    if (ahead && ahead >= plan->weights + plan->weight_floats)
-      ahead = NULL;
-    for (size_t done = 0, rows; done < block->count; done += rows) {
-      rows = next_rows(block, done);
-      size_t product = pph_filtered_products(group->width, rows);
-      plan->run_gemm(&(pph_gemm_tile){
-          .rows = (uint32_t)rows,
-          .columns = (uint32_t)columns,
-          .depth = depth,
-          .a = panel + from * pph_filtered_panel(plan, rows),
-          .b = weights,
-          .c = products + point * product + column - group->begin,
-          .c_stride = group->width,
-          .ahead = ahead,
-          .ahead_step = width * rows / block->count});
-      if (ahead)
-        ahead += depth * (width * rows / block->count);
-      panel +=
-          pph_filtered_points(block->grid) * pph_filtered_panel(plan, rows);
-      products += points * product;
-    }
-    weights += depth * width;
-    column += columns;
+  size_t depth = plan->in_channels, columns = group->end - column;
+  columns = columns < plan->gemm->columns ? columns : plan->gemm->columns;
+  size_t width = pph_filtered_round(plan, columns);
+  size_t from = piece * pph_filtered_points(block->grid) +
+                find_point(block, group->part, point);
+  const float *panel = block->panels;
+  float *products = block->products;
+  const float *ahead = plan->fetch ? weights + depth * width : NULL;
+  if (ahead && ahead >= plan->weights + plan->weight_floats)
+    ahead = NULL;
+  for (size_t done = 0, rows; done < block->count; done += rows) {
+    rows = next_rows(block, done);
+    size_t product = pph_filtered_products(group->width, rows);
+    plan->run_gemm(&(pph_gemm_tile){
+        .rows = (uint32_t)rows,
+        .columns = (uint32_t)columns,
+        .depth = depth,
+        .a = panel + from * pph_filtered_panel(plan, rows),
+        .b = weights,
+        .c = products + point * product + column - group->begin,
+        .c_stride = group->width,
+        .join = piece > 0,
+        .ahead = ahead,
+        .ahead_step = width * rows / block->count});
+    if (ahead)
+      ahead += depth * (width * rows / block->count);
+    panel += pph_filtered_panels(block->grid) * pph_filtered_panel(plan, rows);
+    products += group->part->points * product;
   }
 }
 
 static void multiply_group(const filtered_block *block,
                            const filtered_group *group) {
   const pph_filtered_plan *plan = block->run->plan;
-  size_t depth = plan->in_channels, points = group->part->points;
+  const pph_filtered_part *part = group->part;
+  size_t pieces = pph_filtered_pieces(block->grid), step = plan->gemm->columns;
   const float *weights =
-      plan->weights + group->part->packed + points * depth * group->begin;
-  for (size_t point = 0; point < points; point++)
-    multiply_point(block, group, point, weights + point * depth * group->width);
+      plan->weights + part->packed +
+      part->points * pieces * plan->in_channels * group->begin;
+  for (size_t point = 0; point < part->points; point++)
+    for (size_t column = group->begin; column < group->end; column += step) {
+      size_t columns = group->end - column;
+      columns = pph_filtered_round(plan, columns < step ? columns : step);
+      for (size_t piece = 0; piece < pieces; piece++) {
+        multiply_panel(block, group, point, piece, column, weights);
+        weights += plan->in_channels * columns;
+      }
+    }
 }
 
 /* Outputs */
