@@ -188,8 +188,9 @@ static pph_status export_graph(const pph_graph *source, pph_heap *heap,
   test_assert_ok(pph_graph_copy(&graph, source, heap, error), error);
   graph.method = "encode"; /* as of a program whose method it was */
   pph_status status = pph_pipeline_run(&graph, &options, error);
+  const pph_pte_export_options writes = {.external = external};
   if (status == PPH_OK)
-    status = pph_pte_export(&graph, external, files, error);
+    status = pph_pte_export(&graph, &writes, files, error);
   pph_graph_clear(&graph);
   return status;
 }

@@ -274,8 +274,10 @@ static void test_state(void **state) {
   pph_heap heap;
   pph_pte_files files;
   pph_heap_init(&heap, NULL, 0);
-  assert_int_equal(pph_model_compile(model, &in.shape, PPH_LOWERING_AUTO, false,
-                                     &heap, &files, &error),
+  const pph_shape_range shape = {.rank = 0};
+  const pph_compile_options options = {.lowering = PPH_LOWERING_AUTO};
+  assert_int_equal(pph_model_compile(model, &shape, &options, &heap, &files,
+                                     &error),
                    PPH_UNSUPPORTED);
   assert_non_null(strstr(error.message, "state"));
   pph_model_destroy(model);

@@ -1,5 +1,7 @@
 /* polyphase compile: a model to an ExecuTorch program. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/fail.h"
@@ -10,25 +12,69 @@
 #include "report.h"
 #include "runtime/compile.h"
 
-/* What --shape says, else what the model declares, which must be known. */
-static pph_status find_shapes(const tool_options *options,
-                              const pph_model *model, pph_shape *shapes,
-                              pph_error *error) {
-  PPH_TRY(model_inputs_check_shapes(options, model, error));
-  for (uint32_t i = 0; i < pph_model_input_count(model); i++) {
-    pph_value_info info = pph_model_input(model, i);
-    char declared[256], example[160];
-    PPH_TRY(model_inputs_shape(options, model, i, &shapes[i], error));
-    if (!model_inputs_has_shape(options, model, i) &&
-        !pph_shape_known(&info.shape))
-      return pph_fail(error, PPH_INVALID_ARGUMENT, info.name,
-                      "its shape is %s in the file, a program is made for "
-                      "one: give it, as --shape '%s=%s'",
-                      report_shape_text(&info, declared, sizeof declared),
-                      info.name,
-                      model_inputs_shape_text(&shapes[i], example,
-                                              sizeof example));
+/* LENGTH, LEAST..MOST or LEAST..MOST:STEP; *end is behind it, NULL when there
+   is none. */
+static pph_length_range parse_range(const char *text, const char **end) {
+  char *after;
+  pph_length_range range = {.step = 1};
+  range.least = range.most = strtoll(text, &after, 10);
+  *end = after == text || range.least < 0 ? NULL : after;
+  if (!*end || strncmp(after, "..", 2) != 0)
+    return range;
+  text = after + 2;
+  range.most = strtoll(text, &after, 10);
+  *end = after == text ? NULL : after;
+  if (!*end || *after != ':')
+    return range;
+  text = after + 1;
+  range.step = strtoll(text, &after, 10);
+  *end = after == text ? NULL : after;
+  return range;
+}
+
+static pph_status parse_shape(const char *text, const char *value,
+                              pph_shape_range *shape, pph_error *error) {
+  shape->rank = 0;
+  while (shape->rank < PPH_MAX_RANK) {
+    const char *end;
+    shape->dims[shape->rank++] = parse_range(value, &end);
+    if (end && !*end)
+      return PPH_OK;
+    if (!end || *end != 'x')
+      break;
+    value = end + 1;
   }
+  return pph_fail(error, PPH_INVALID_ARGUMENT, text,
+                  "a shape is numbers, or LEAST..MOST[:STEP] for a length that "
+                  "stays open, with x between them, at most %d",
+                  PPH_MAX_RANK);
+}
+
+/* What --shape says, else what the model declares, which must be known. */
+static pph_status find_shape(const tool_options *options,
+                             const pph_model *model, uint32_t input,
+                             pph_shape_range *shape, pph_error *error) {
+  pph_value_info info = pph_model_input(model, input);
+  for (uint32_t i = 0; i < options->shapes.count; i++) {
+    const char *text = options->shapes.texts[i], *value;
+    if (model_inputs_find(model, text, &value) == input)
+      return parse_shape(text, value, shape, error);
+  }
+  if (!pph_shape_known(&info.shape)) {
+    char declared[256], text[160];
+    pph_shape example;
+    PPH_TRY(model_inputs_shape(options, model, input, &example, error));
+    return pph_fail(
+        error, PPH_INVALID_ARGUMENT, info.name,
+        "its shape is %s in the file, a program is made for one: give it, as "
+        "--shape '%s=%s'",
+        report_shape_text(&info, declared, sizeof declared), info.name,
+        model_inputs_shape_text(&example, text, sizeof text));
+  }
+  shape->rank = info.shape.rank;
+  for (int32_t i = 0; i < info.shape.rank; i++)
+    shape->dims[i] =
+        (pph_length_range){info.shape.dims[i], info.shape.dims[i], 1};
   return PPH_OK;
 }
 
@@ -36,14 +82,18 @@ static pph_status compile(const tool_options *options, const pph_model *model,
                           pph_heap *heap, pph_pte_files *files,
                           pph_error *error) {
   uint32_t count = pph_model_input_count(model);
-  pph_shape *shapes = pph_heap_allocate_zeroed(heap, count, sizeof *shapes);
+  const pph_compile_options how = {
+      .lowering = options->session.lowering,
+      .external = options->external_constants != NULL};
+  pph_shape_range *shapes =
+      pph_heap_allocate_zeroed(heap, count, sizeof *shapes);
   if (!shapes)
     return pph_fail_memory(error);
-  pph_status status = find_shapes(options, model, shapes, error);
+  pph_status status = model_inputs_check_shapes(options, model, error);
+  for (uint32_t i = 0; status == PPH_OK && i < count; i++)
+    status = find_shape(options, model, i, &shapes[i], error);
   if (status == PPH_OK)
-    status = pph_model_compile(model, shapes, options->session.lowering,
-                               options->external_constants != NULL, heap,
-                               files, error);
+    status = pph_model_compile(model, shapes, &how, heap, files, error);
   pph_heap_release(heap, shapes);
   const output_content contents[] = {
       {options->output, files->program, files->program_bytes},

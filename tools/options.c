@@ -314,8 +314,10 @@ static const struct {
      "with --steps: an output is this input at the next step (a state such as\n"
      "hn and h0 of a GRU), both by name or position; once per input. At the\n"
      "first step the input is what --input says, else zeros"},
-    {"shape", "NAME=1x3x64x64", 0, MANY, " compile ", apply_shape,
-     "an input's shape, where the file leaves it open; once per input"},
+    {"shape", "NAME=1x3x64..256x64..256:8", 0, MANY, " compile ", apply_shape,
+     "an input's shape, where the file leaves it open; once per input. A\n"
+     "range LEAST..MOST[:STEP] is a length that the program leaves open too,\n"
+     "up to MOST, of which it differs by whole STEPs (default 1)"},
     {"shape", "NAME=1x3x64x64", 0, MANY | PLANS, NULL, apply_shape,
      "an input's shape where no file is given (unknown\n"
      "sizes: 1 for the first, the batch, else 64); once per input"},

@@ -45,7 +45,9 @@ static const tool_command commands[] = {
      "Writes a program for ExecuTorch: one delegate for its XNNPACK backend,\n"
      "with transposed convolutions as phases where that is faster. MODEL is\n"
      "an ONNX file or a method of a .pte. Shapes are those of the file or of\n"
-     "--shape. Exit 4 names nodes that have no form.",
+     "--shape, where a range leaves a length open: phases stay with one such\n"
+     "length (two: transposed convolutions stay). Exit 4 names nodes that\n"
+     "have no form.",
      " output external-constants shape polyphase max-memory constants method ",
      1, 1, cmd_compile},
     {"optimize", "IN.pte -o OUT.pte [--constants FILE.ptd]...",

@@ -114,7 +114,7 @@ pph_status pph_delegate_edit_keep(pph_delegate_edit *edit,
                                   const pph_payload_node *node) {
   uint32_t kind = node->xnode_union.type;
   PPH_TRY(pph_payload_put_node(&edit->x, kind, node->xnode_union.value,
-                               pph_payload_table_size(kind),
+                               pph_payload_find_table(kind)->size,
                                node->output_min_max));
   edit->x.nodes[edit->x.node_count - 1].debug_handle = node->debug_handle;
   return PPH_OK;

@@ -10,6 +10,7 @@
 
 /* Places of data: of a constant in its segment, of a value in memory. */
 enum { STEP = 16, DELEGATE_SEGMENT = 1, NAMED_SEGMENTS = 2, FLOAT = 6 };
+enum { UPPER_BOUNDS = 1 }; /* of shape_dynamism */
 
 typedef struct writer {
   const pph_graph *graph;
@@ -17,7 +18,7 @@ typedef struct writer {
   pph_heap *heap;
   pph_arena arena;
   pph_error *error;
-  bool external;
+  const pph_pte_export_options *options;
   pph_pte_value *values; /* inputs, operands, outputs, as the call has them */
   int32_t *numbers;      /* 0, 1, 2, ... */
   uint32_t value_count;
@@ -64,8 +65,9 @@ static pph_status make_tensor(writer *w, const pph_shape *shape,
   return PPH_OK;
 }
 
-/* An input or output: it gets a place in planned memory of its own. */
-static pph_status add_planned(writer *w, pph_id id) {
+/* An input or output, of shape `other` at other sizes (NULL: there are none):
+   it gets a place in planned memory of its own. */
+static pph_status add_planned(writer *w, pph_id id, const pph_shape *other) {
   const pph_value *value = pph_graph_value(w->graph, id);
   pph_pte_tensor *tensor = NULL;
   pph_pte_allocation *place = NULL;
@@ -77,6 +79,8 @@ static pph_status add_planned(writer *w, pph_id id) {
       .memory_offset_low = (uint32_t)w->planned_bytes,
       .memory_offset_high = (uint32_t)((uint64_t)w->planned_bytes >> 32)};
   tensor->allocation_info = place;
+  if (other && !pph_shape_equal(other, &value->shape))
+    tensor->shape_dynamism = UPPER_BOUNDS;
   if (!pph_shape_bytes(&value->shape, PPH_F32, &bytes) ||
       !pph_checked_round_up(bytes, STEP, &bytes) ||
       !pph_checked_add(w->planned_bytes, bytes, &w->planned_bytes))
@@ -101,6 +105,15 @@ static pph_status add_operand(writer *w, uint32_t index) {
   return PPH_OK;
 }
 
+static const pph_shape *find_other(const writer *w, bool is_input,
+                                   uint32_t index) {
+  const pph_graph *other = w->options->other;
+  if (!other)
+    return NULL;
+  const pph_id *ids = is_input ? other->inputs : other->outputs;
+  return &pph_graph_value(other, ids[index])->shape;
+}
+
 static pph_status make_values(writer *w) {
   const pph_graph *graph = w->graph;
   uint32_t operands = w->x.operands.count;
@@ -111,11 +124,11 @@ static pph_status make_values(writer *w) {
   for (size_t i = 0; i < count; i++)
     w->numbers[i] = (int32_t)i;
   for (uint32_t i = 0; i < graph->input_count; i++)
-    PPH_TRY(add_planned(w, graph->inputs[i]));
+    PPH_TRY(add_planned(w, graph->inputs[i], find_other(w, true, i)));
   for (uint32_t i = 0; i < operands; i++)
     PPH_TRY(add_operand(w, i));
   for (uint32_t i = 0; i < graph->output_count; i++)
-    PPH_TRY(add_planned(w, graph->outputs[i]));
+    PPH_TRY(add_planned(w, graph->outputs[i], find_other(w, false, i)));
   PPH_TRY(make(w, w->constant_bytes, 1, &w->constants));
   for (uint32_t i = 0; i < operands; i++)
     memcpy(w->constants + w->offsets[i + 1], w->x.operands.at[i].data,
@@ -208,7 +221,7 @@ static pph_status write_constants(writer *w, pph_pte_files *files) {
 static pph_status fill_segments(writer *w, pph_pte_image *image,
                                 pph_pte_program *program) {
   const pph_payload_constants *named = &w->x.named;
-  uint32_t inside = w->external ? 0 : named->count;
+  uint32_t inside = w->options->external ? 0 : named->count;
   pph_pte_data_segment *rows = NULL;
   pph_pte_named_data *list = NULL;
   image->segment_count = NAMED_SEGMENTS + inside;
@@ -273,24 +286,42 @@ static pph_status write_program(writer *w, pph_pte_files *files) {
                              &files->program, &files->program_bytes, w->error);
 }
 
+static pph_status export_graphs(writer *w) {
+  const pph_pte_export_options *options = w->options;
+  pph_payload_export other;
+  pph_payload_lengths lengths = !options->other        ? PPH_PAYLOAD_FIXED
+                                : options->any_lengths ? PPH_PAYLOAD_ANY
+                                                       : PPH_PAYLOAD_OPEN;
+  PPH_TRY(pph_payload_export_graph(&w->x, w->graph, lengths, &w->arena,
+                                   w->error));
+  if (!options->other)
+    return PPH_OK;
+  PPH_TRY(pph_payload_export_graph(&other, options->other, lengths, &w->arena,
+                                   w->error));
+  return pph_payload_open_lengths(&w->x, &other);
+}
+
 static pph_status export_all(writer *w, pph_pte_files *files) {
-  PPH_TRY(pph_payload_export_graph(&w->x, w->graph, &w->arena, w->error));
+  PPH_TRY(export_graphs(w));
   PPH_TRY(make_values(w));
   PPH_TRY(write_payload(w));
   files->nodes = w->x.node_count;
   files->delegates = 1;
-  if (w->external)
+  if (w->options->external)
     PPH_TRY(write_constants(w, files));
   return write_program(w, files);
 }
 
-pph_status pph_pte_export(pph_graph *graph, bool external,
+pph_status pph_pte_export(pph_graph *graph,
+                          const pph_pte_export_options *options,
                           pph_pte_files *files, pph_error *error) {
   writer w = {.graph = graph, .heap = graph->heap, .error = error,
-              .external = external};
+              .options = options};
   *files = (pph_pte_files){.program = NULL};
   pph_arena_init(&w.arena, graph->heap);
   pph_graph_index_uses(graph);
+  if (options->other)
+    pph_graph_index_uses(options->other);
   pph_status status = export_all(&w, files);
   pph_heap_release(graph->heap, w.payload);
   pph_arena_clear(&w.arena);

@@ -14,10 +14,20 @@ typedef struct pph_pte_files {
   uint32_t nodes, delegates; /* of the program */
 } pph_pte_files;
 
+typedef struct pph_pte_export_options {
+  bool external; /* filters and biases go into a .ptd */
+  /* The same model after the same passes, of other input sizes: lengths that
+     differ are written as open, those of `graph` as their upper bounds. NULL:
+     all are fixed. */
+  pph_graph *other;
+  bool any_lengths; /* several may be open: forms that state none, even if
+                       others are faster */
+} pph_pte_export_options;
+
 /* One method, called as the graph's or "forward". `graph`: shapes known,
-   layouts chosen, all f32. `external` puts filters and
-   biases into a .ptd. PPH_UNSUPPORTED names the nodes without a form. */
-PPH_NODISCARD pph_status pph_pte_export(pph_graph *graph, bool external,
+   layouts chosen, all f32. PPH_UNSUPPORTED names the nodes without a form. */
+PPH_NODISCARD pph_status pph_pte_export(pph_graph *graph,
+                                        const pph_pte_export_options *options,
                                         pph_pte_files *files,
                                         pph_error *error);
 void pph_pte_files_clear(pph_pte_files *files, pph_heap *heap);

@@ -83,6 +83,15 @@ pph_status pph_payload_refuse(pph_payload_export *x, const char *why) {
   return PPH_UNSUPPORTED;
 }
 
+pph_status pph_payload_fail_refused(pph_payload_export *x, const char *where) {
+  x->node = NULL;
+  if (!x->refused_count)
+    return PPH_OK;
+  return pph_fail(x->error, PPH_UNSUPPORTED, "", "%u node%s no form %s: %s",
+                  x->refused_count, x->refused_count == 1 ? " has" : "s have",
+                  where, x->refused);
+}
+
 /* Phases count where they are joined: their Concat is never written itself. */
 static bool reads_missing(const pph_payload_export *x, const pph_node *node) {
   for (uint32_t i = 0; i < node->input_count; i++) {
@@ -130,13 +139,7 @@ static pph_status export_nodes(pph_payload_export *x) {
     if (status != PPH_OK && x->refused_count == before)
       return status;
   }
-  x->node = NULL;
-  if (!x->refused_count)
-    return PPH_OK;
-  return pph_fail(x->error, PPH_UNSUPPORTED, "",
-                  "%u node%s no form in XNNPACK's delegate: %s",
-                  x->refused_count, x->refused_count == 1 ? " has" : "s have",
-                  x->refused);
+  return pph_payload_fail_refused(x, "in XNNPACK's delegate");
 }
 
 static pph_payload_tensor *find_tensor(const pph_payload_export *x,
@@ -194,9 +197,13 @@ static pph_status number_externals(pph_payload_export *x) {
 }
 
 pph_status pph_payload_export_graph(pph_payload_export *x,
-                                    const pph_graph *graph, pph_arena *arena,
-                                    pph_error *error) {
-  *x = (pph_payload_export){.graph = graph, .arena = arena, .error = error};
+                                    const pph_graph *graph,
+                                    pph_payload_lengths lengths,
+                                    pph_arena *arena, pph_error *error) {
+  *x = (pph_payload_export){.graph = graph,
+                            .arena = arena,
+                            .error = error,
+                            .lengths = lengths};
   x->ids = pph_arena_allocate(arena, (size_t)graph->value_count + 1,
                               sizeof *x->ids);
   if (!x->ids)

@@ -17,6 +17,13 @@ typedef struct pph_payload_dims {
   uint32_t at[PPH_PAYLOAD_MOST_DIMS_OUT];
 } pph_payload_dims;
 
+/* Which forms nodes take. */
+typedef enum pph_payload_lengths {
+  PPH_PAYLOAD_FIXED, /* the fastest */
+  PPH_PAYLOAD_OPEN,  /* such as can have one open length */
+  PPH_PAYLOAD_ANY    /* such as state no lengths, even if others are faster */
+} pph_payload_lengths;
+
 /* f32 elements that the file gets. */
 typedef struct pph_payload_constant {
   uint32_t value;         /* its number in the payload */
@@ -39,10 +46,12 @@ typedef struct pph_payload_export {
   pph_error *error;
   uint32_t *ids; /* per value of the graph: its number, PPH_PAYLOAD_NONE */
   pph_payload_node *nodes;
-  uint32_t node_count, node_capacity;
+  const pph_node **makers; /* per node: the graph's, of which it comes */
+  uint32_t node_count, node_capacity, maker_capacity;
   pph_payload_value *values;
   uint32_t value_count, value_capacity;
   const pph_payload_value *like; /* new ones have its type; NULL: f32 */
+  pph_payload_lengths lengths;
   pph_payload_constants named;    /* packed ones, found by key */
   pph_payload_constants operands; /* others: the program hands them in */
   char refused[PPH_PAYLOAD_REFUSED_TEXT];
@@ -72,6 +81,7 @@ pph_payload_exporter pph_payload_export_conv, pph_payload_export_pool,
    arena keeps everything; constants may still point into the graph. */
 PPH_NODISCARD pph_status pph_payload_export_graph(pph_payload_export *x,
                                                   const pph_graph *graph,
+                                                  pph_payload_lengths lengths,
                                                   pph_arena *arena,
                                                   pph_error *error);
 
@@ -79,6 +89,16 @@ PPH_NODISCARD pph_status pph_payload_export_graph(pph_payload_export *x,
    still tried, so that the error tells of all. */
 PPH_NODISCARD pph_status pph_payload_refuse(pph_payload_export *x,
                                             const char *why);
+/* PPH_UNSUPPORTED with all that was noted, if anything was: nodes that have
+   no form `where`. */
+PPH_NODISCARD pph_status pph_payload_fail_refused(pph_payload_export *x,
+                                                  const char *where);
+
+/* Lengths that `other`, the same graph's export at other sizes, has otherwise
+   become the runtime's to find (xnn_export_open.c); the others are upper
+   bounds as they are. PPH_UNSUPPORTED names the nodes that cannot do so. */
+PPH_NODISCARD pph_status pph_payload_open_lengths(
+    pph_payload_export *x, const pph_payload_export *other);
 
 /* Whether the Concat is left to the DepthToSpace that reads it. */
 bool pph_payload_joins_phases(const pph_graph *graph, const pph_node *node);
@@ -127,6 +147,23 @@ PPH_NODISCARD pph_status pph_payload_put_interleaved(pph_payload_export *x,
                                                      uint32_t count,
                                                      const uint32_t *block,
                                                      uint32_t *id);
+/* What a transposed convolution of ones and zeros does with [N,H,W,n*C]:
+   a pixel becomes a block of copies of itself (n = 1), of its channels' blocks
+   [by][bx][C], or of [C][by][bx]; then `begin` and `end` are cut off. */
+typedef struct pph_payload_spread {
+  enum {
+    PPH_PAYLOAD_SPREAD_COPIES,
+    PPH_PAYLOAD_SPREAD_BLOCKS,
+    PPH_PAYLOAD_SPREAD_CHANNELS
+  } order;
+  uint32_t block[2], begin[2], end[2];
+} pph_payload_spread;
+PPH_NODISCARD pph_status pph_payload_put_spread(
+    pph_payload_export *x, const pph_payload_spread *spread, uint32_t *id);
+/* The same as a table without input and output; `channels` are the output's. */
+PPH_NODISCARD pph_status pph_payload_describe_spread(
+    pph_payload_export *x, const pph_payload_spread *spread, uint32_t channels,
+    pph_payload_conv *conv);
 /* a becomes a (kind) b, broadcast. */
 PPH_NODISCARD pph_status pph_payload_put_binary(
     pph_payload_export *x, pph_payload_kind kind, uint32_t b,
@@ -148,6 +185,9 @@ pph_payload_dims pph_payload_dims_of(const pph_payload_export *x, uint32_t id);
 /* Between graph and payload (xnn_export_value.c). */
 bool pph_payload_dims_make(const pph_shape *shape, pph_layout layout,
                            pph_payload_dims *dims);
+/* That of the node's output, but channels last where pixels are cut off along
+   what may be an open length. */
+pph_layout pph_payload_crop_layout(const pph_payload_export *x);
 /* Where the graph's axis lies. */
 uint32_t pph_payload_axis(int32_t rank, pph_layout layout, int32_t axis);
 /* Moves axes: output axis i is input axis perm[i] (NULL: the same). */

@@ -18,11 +18,20 @@ static bool is_block_major(const pph_node *node) {
   return strcmp(pph_node_text(node, PPH_ATTR_MODE, "DCR"), "DCR") == 0;
 }
 
+static pph_status spread_open(pph_payload_export *x, int order,
+                              const uint32_t *block, uint32_t *id) {
+  const pph_payload_spread how = {.order = order,
+                                  .block = {block[0], block[1]}};
+  return pph_payload_put_spread(x, &how, id);
+}
+
 /* Channels [by][bx][c] to pixels. Within a row of blocks, columns are in place
    already; blocks of one row are all in place. */
 static pph_status spread(pph_payload_export *x, const uint32_t *block,
                          uint32_t *id) {
   static const uint32_t perm[] = {0, 2, 1, 3};
+  if (x->lengths == PPH_PAYLOAD_ANY)
+    return spread_open(x, PPH_PAYLOAD_SPREAD_BLOCKS, block, id);
   pph_payload_dims d = pph_payload_dims_of(x, *id);
   uint32_t channels = d.at[3] / (block[0] * block[1]);
   const pph_payload_dims rows = {
@@ -41,6 +50,8 @@ static pph_status spread(pph_payload_export *x, const uint32_t *block,
 static pph_status spread_channels(pph_payload_export *x, const uint32_t *block,
                                   uint32_t *id) {
   static const uint32_t perm[] = {0, 3, 1, 4, 2};
+  if (x->lengths == PPH_PAYLOAD_ANY)
+    return spread_open(x, PPH_PAYLOAD_SPREAD_CHANNELS, block, id);
   pph_payload_dims d = pph_payload_dims_of(x, *id);
   uint32_t channels = d.at[3] / (block[0] * block[1]);
   const pph_payload_dims whole = {
@@ -138,7 +149,8 @@ pph_status pph_payload_put_interleaved(pph_payload_export *x, uint32_t *ids,
                                        uint32_t count, const uint32_t *block,
                                        uint32_t *id) {
   uint32_t row = count_channels(x, ids, count) / block[0];
-  if (block[0] > 1 && count > 1 && has_whole_rows(x, ids, count, row))
+  if (block[0] > 1 && count > 1 && x->lengths != PPH_PAYLOAD_ANY &&
+      has_whole_rows(x, ids, count, row))
     return interleave_rows(x, ids, count, row, block, id);
   PPH_TRY(pph_payload_put_concat(x, ids, count, 3, id));
   return spread(x, block, id);

@@ -208,7 +208,7 @@ static pph_status pad_by_mirrors(pph_payload_export *x, const char *mode,
 
 static pph_status pad_by_number(pph_payload_export *x, const int64_t *begin,
                                 const int64_t *end, float number,
-                                uint32_t *id) {
+                                pph_layout layout, uint32_t *id) {
   const pph_value *in = pph_payload_input_value(x, 0);
   const pph_value *out = pph_payload_output_value(x);
   pph_payload_dims pre = {.count = 0}, post = {.count = 0};
@@ -217,7 +217,7 @@ static pph_status pad_by_number(pph_payload_export *x, const int64_t *begin,
   int32_t rank = out->shape.rank;
   bool crops_any = false, pads_any = false;
   for (int32_t i = 0; i < rank; i++) {
-    uint32_t axis = pph_payload_axis(rank, out->layout, i);
+    uint32_t axis = pph_payload_axis(rank, layout, i);
     pre.at[axis] = (uint32_t)pph_max_i64(begin[i], 0);
     post.at[axis] = (uint32_t)pph_max_i64(end[i], 0);
     crops[i] = pph_max_i64(-begin[i], 0);
@@ -226,7 +226,7 @@ static pph_status pad_by_number(pph_payload_export *x, const int64_t *begin,
     pads_any |= begin[i] > 0 || end[i] > 0;
   }
   if (crops_any)
-    PPH_TRY(cut(x, &kept, out->layout, crops, id));
+    PPH_TRY(cut(x, &kept, layout, crops, id));
   return pads_any ? pph_payload_put_pad(x, &pre, &post, number, id) : PPH_OK;
 }
 
@@ -237,14 +237,16 @@ pph_status pph_payload_export_pad(pph_payload_export *x) {
   int64_t begin[PPH_MAX_RANK], end[PPH_MAX_RANK];
   float number;
   uint32_t id;
+  bool mirrors = strcmp(mode, "constant") != 0;
+  pph_layout layout = mirrors ? out->layout : pph_payload_crop_layout(x);
   if (!find_pads(x, in->shape.rank, begin, end, &number))
     return pph_payload_refuse(x, "pads that are no constants");
-  PPH_TRY(pph_payload_read_input(x, 0, in->shape.rank, out->layout, &id));
-  if (strcmp(mode, "constant") == 0)
-    PPH_TRY(pad_by_number(x, begin, end, number, &id));
-  else
+  PPH_TRY(pph_payload_read_input(x, 0, in->shape.rank, layout, &id));
+  if (mirrors)
     PPH_TRY(pad_by_mirrors(x, mode, begin, end, &id));
-  return pph_payload_write_output(x, 0, out->layout, id);
+  else
+    PPH_TRY(pad_by_number(x, begin, end, number, layout, &id));
+  return pph_payload_write_output(x, 0, layout, id);
 }
 
 /* There is no node that repeats by broadcasting: zeros are added. */

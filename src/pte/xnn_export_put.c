@@ -71,6 +71,8 @@ pph_status pph_payload_put_node(pph_payload_export *x, pph_payload_kind kind,
   void *kept, *kept_range = NULL;
   PPH_TRY(pph_grow(x->arena, &x->nodes, x->node_count, &x->node_capacity,
                    sizeof *x->nodes, x->error));
+  PPH_TRY(pph_grow(x->arena, &x->makers, x->node_count, &x->maker_capacity,
+                   sizeof *x->makers, x->error));
   PPH_TRY(copy(x, table, size, &kept));
   if (range)
     PPH_TRY(copy(x, range, sizeof *range, &kept_range));
@@ -78,7 +80,7 @@ pph_status pph_payload_put_node(pph_payload_export *x, pph_payload_kind kind,
       .xnode_union = {.value = kept, .type = (uint8_t)kind},
       .debug_handle = x->node_count,
       .output_min_max = kept_range};
-  x->node_count++;
+  x->makers[x->node_count++] = x->node;
   return PPH_OK;
 }
 

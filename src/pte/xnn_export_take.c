@@ -167,17 +167,18 @@ static bool find_begins(const pph_payload_export *x, const pph_value *in,
 pph_status pph_payload_export_slice(pph_payload_export *x) {
   const pph_value *in = pph_payload_input_value(x, 0);
   const pph_value *out = pph_payload_output_value(x);
+  pph_layout layout = pph_payload_crop_layout(x);
   int64_t begins[PPH_MAX_RANK], steps[PPH_MAX_RANK];
   int32_t rank = in->shape.rank;
   run runs[PPH_PAYLOAD_MOST_DIMS_OUT];
   uint32_t id;
   if (!find_begins(x, in, begins, steps))
     return pph_payload_refuse(x, "bounds or steps that vary");
-  PPH_TRY(pph_payload_read_input(x, 0, rank, out->layout, &id));
+  PPH_TRY(pph_payload_read_input(x, 0, rank, layout, &id));
   pph_payload_dims dims = pph_payload_dims_of(x, id);
   fill_runs(&dims, runs);
   for (int32_t i = 0; i < rank; i++) {
-    uint32_t axis = pph_payload_axis(rank, out->layout, i);
+    uint32_t axis = pph_payload_axis(rank, layout, i);
     uint32_t count = (uint32_t)out->shape.dims[i];
     runs[axis] = (run){(uint32_t)begins[i],
                        count > 1 ? (uint32_t)steps[i] : 1, count};
@@ -187,7 +188,7 @@ pph_status pph_payload_export_slice(pph_payload_export *x) {
     runs[axis] = (run){0, 1, count};
   }
   PPH_TRY(put_runs(x, runs, &id));
-  return pph_payload_write_output(x, 0, out->layout, id);
+  return pph_payload_write_output(x, 0, layout, id);
 }
 
 pph_status pph_payload_export_gather(pph_payload_export *x) {

@@ -31,6 +31,18 @@ bool pph_payload_dims_make(const pph_shape *shape, pph_layout layout,
   return true;
 }
 
+pph_layout pph_payload_crop_layout(const pph_payload_export *x) {
+  const pph_value *in = pph_payload_input_value(x, 0);
+  const pph_value *out = pph_payload_output_value(x);
+  int32_t rank = out->shape.rank;
+  bool crops = false;
+  for (int32_t i = 2; i < rank; i++)
+    crops |= out->shape.dims[i] < in->shape.dims[i];
+  return x->lengths != PPH_PAYLOAD_FIXED && crops && rank <= 4
+             ? PPH_LAYOUT_CHANNELS_LAST
+             : out->layout;
+}
+
 uint32_t pph_payload_axis(int32_t rank, pph_layout layout, int32_t axis) {
   int32_t order[PPH_MAX_RANK], place = 0;
   pph_layout_axes(layout, rank, order);

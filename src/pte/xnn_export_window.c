@@ -19,12 +19,16 @@ static bool within(int64_t value, int64_t low) {
   return value >= low && value < MOST;
 }
 
-/* As much padding at the end as the output's length takes. */
+/* The padding that is said, which does not change with the input's length;
+   where that gives another length, as much as the output's takes. */
 static bool set_pads(window *w, uint32_t from, uint32_t to) {
   const pph_window *s = &w->source;
   int64_t extent = s->dilation[from] * (s->kernel[from] - 1) + 1;
   int64_t begin = s->pad_begin[from], room = begin + s->input[from];
-  int64_t end = (s->output[from] - 1) * s->stride[from] + extent - room;
+  int64_t end = s->pad_end[from];
+  if (end < 0 || (room + end - extent) / s->stride[from] + 1 !=
+                     s->output[from])
+    end = (s->output[from] - 1) * s->stride[from] + extent - room;
   end = pph_max_i64(end, 0);
   if (!within(begin, 0) || !within(end, 0) || room + end < extent ||
       (room + end - extent) / s->stride[from] + 1 != s->output[from])
@@ -285,6 +289,10 @@ pph_status pph_payload_export_global_pool(pph_payload_export *x) {
    joined with itself is a row of pairs. */
 static pph_status put_nearest(pph_payload_export *x, const uint32_t *factors,
                               uint32_t *id) {
+  const pph_payload_spread how = {.order = PPH_PAYLOAD_SPREAD_COPIES,
+                                  .block = {factors[0], factors[1]}};
+  if (x->lengths == PPH_PAYLOAD_ANY)
+    return pph_payload_put_spread(x, &how, id);
   pph_payload_dims d = pph_payload_dims_of(x, *id);
   uint32_t rows = d.at[0] * d.at[1], width = d.at[2] * factors[1];
   const pph_payload_dims pixels = {2, {rows * d.at[2], d.at[3]}};

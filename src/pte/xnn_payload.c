@@ -156,8 +156,8 @@ const char *pph_payload_type_name(int type) {
   return type >= 0 && type < PPH_PAYLOAD_TYPE_COUNT ? names[type] : "";
 }
 
-size_t pph_payload_table_size(uint32_t kind) {
-  return kind && kind < PPH_PAYLOAD_KIND_COUNT ? kinds[kind].schema()->size : 0;
+const pph_flat_table *pph_payload_find_table(uint32_t kind) {
+  return kind && kind < PPH_PAYLOAD_KIND_COUNT ? kinds[kind].schema() : NULL;
 }
 
 pph_payload_tensor *pph_payload_tensor_of(const pph_payload_value *value) {

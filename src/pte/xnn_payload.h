@@ -54,8 +54,8 @@ void pph_payload_find_uses(const pph_payload_node *node,
 /* Puts other ids into the node's table; as many as were found. */
 void pph_payload_set_uses(pph_payload_node *node, const pph_payload_uses *uses);
 
-/* Bytes of the table of that kind of node, 0 for an unknown kind. */
-size_t pph_payload_table_size(uint32_t kind);
+/* The table of that kind of node; NULL for an unknown kind. */
+const pph_flat_table *pph_payload_find_table(uint32_t kind);
 
 /* What plain and quantized values share; NULL for a value of unknown type. */
 pph_payload_tensor *pph_payload_tensor_of(const pph_payload_value *value);

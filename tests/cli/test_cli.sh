@@ -276,6 +276,18 @@ said err "give it, as --shape 'picture=1x3x64x64'"
 expect 2 "compile for another shape" "$polyphase" compile "$model" \
   -o "$work/no.pte" --shape picture=2x3x12x16
 said err "picture: the input has shape [2,3,12,16], must be [1,3,"
+expect 0 "compile with open lengths" "$polyphase" compile "$model" \
+  -o "$work/open.pte" --shape picture=1x3x8..24x8..24
+for size in 24x24 8x8 9x23; do
+  expect 0 "the same at $size" "$polyphase" check "$model" "$work/open.pte" \
+    --shape 0=1x3x$size
+done
+expect 2 "compile with an empty range" "$polyphase" compile "$model" \
+  -o "$work/no.pte" --shape 0=1x3x24..8x8
+said err "has the lengths 24..8:1"
+expect 2 "compile with no range" "$polyphase" compile "$model" \
+  -o "$work/no.pte" --shape 0=1x3x24..x8
+said err "LEAST..MOST[:STEP]"
 expect 0 "info of a compiled program" "$polyphase" info "$work/whole.pte"
 said out "runs: yes"
 expect 0 "info of a method" "$polyphase" info "$seeds/program.pte" \
