@@ -2,11 +2,15 @@
 """Compiles models with stored results to ExecuTorch programs, runs these in the
 official runtime on one thread, and compares.
 
-usage: executorch_check.py POLYPHASE MODELS_FOLDER [--compare] [NAME...]
+usage: executorch_check.py POLYPHASE MODELS_FOLDER [--compare | --open]
+                           [NAME...]
 
 A model is FOLDER/.../NAME.onnx with inputs and outputs in NAME.caseN/. Needs a
 Python with executorch, torch and numpy (a virtual environment of its own). With
 --compare each program is also timed against one without phases, interleaved.
+With --open, lengths that a model leaves open stay so in the program, from half
+of the case's on (of a batch, 1 and 2), and it runs at both ends and in between;
+what is right is what POLYPHASE says of the model.
 """
 
 import json
@@ -49,21 +53,26 @@ def read_values(polyphase, model, folder, what):
     return values
 
 
+def shape_options(inputs):
+    return [f"--shape={i}=" + "x".join(map(str, array.shape))
+            for i, (_, array) in enumerate(inputs) if array.ndim]
+
+
 class Program:
     """A compiled model. The runtime reads the file's bytes while it lives."""
 
     def __init__(self, polyphase, model, inputs, folder, *options):
         target = Path(folder) / "model.pte"
-        shapes = [f"--shape={i}=" + "x".join(map(str, array.shape))
-                  for i, (_, array) in enumerate(inputs) if array.ndim]
-        done = command(polyphase, "compile", model, "-o", target, *shapes,
-                       *options)
+        done = command(polyphase, "compile", model, "-o", target, *options)
         self.refusal = done.stderr.strip() if done.returncode else None
         if self.refusal:
             return
         self.bytes = target.read_bytes()
         self.module = portable_lib._load_for_executorch_from_buffer(
             self.bytes)
+        self.take(inputs)
+
+    def take(self, inputs):
         self.inputs = tuple(torch.from_numpy(np.ascontiguousarray(array))
                             for _, array in inputs)
 
@@ -103,22 +112,96 @@ def check(polyphase, model, folder, compares):
     if inputs is None or outputs is None:
         return "skipped", "it is not read, or its files have other names"
     with tempfile.TemporaryDirectory() as place:
-        program = Program(polyphase, model, inputs, place)
+        shapes = shape_options(inputs)
+        program = Program(polyphase, model, inputs, place, *shapes)
         if program.refusal:
             return "refused", program.refusal
         worst = find_worst(program.run(), outputs)
         line = f"{worst:.3f} of the tolerance"
         if compares:
             plain = Program(polyphase, model, inputs, place,
-                            "--polyphase=never")
+                            "--polyphase=never", *shapes)
             mine, theirs = race(program, plain)
             line += (f"; {mine:.2f} ms with phases, {theirs:.2f} without, "
                      f"{theirs / mine:.2f} times")
         return ("same" if worst <= 1 else "WRONG"), line
 
 
+def find_open(polyphase, model):
+    """Per input, the axes whose lengths the model leaves open."""
+    told = json.loads(command(polyphase, "info", model, "--json").stdout)
+    return [[i for i, length in enumerate(value["shape"]) if length < 0]
+            for value in told["inputs"]]
+
+
+def resize(inputs, axes, lengths):
+    """Inputs with other lengths along their open axes: cut, or repeated."""
+    made = []
+    for (name, array), its_axes in zip(inputs, axes):
+        for axis in its_axes:
+            array = np.take(array, np.arange(lengths(axis, array.shape[axis])),
+                            axis, mode="wrap")
+        made.append((name, array))
+    return made
+
+
+def run_model(polyphase, model, inputs, folder):
+    files = []
+    for i, (_, array) in enumerate(inputs):
+        np.save(Path(folder) / f"{i}.npy", array)
+        files.append(f"--input={i}={folder}/{i}.npy")
+    done = command(polyphase, "run", model, *files, "--output-dir", folder)
+    if done.returncode:
+        return done.stderr.strip(), None
+    told = json.loads(command(polyphase, "info", model, "--json").stdout)
+    stems = [re.sub(r"[^A-Za-z0-9_]", "_", value["name"])
+             for value in told["outputs"]]
+    return None, [(stem, np.load(Path(folder) / f"{stem}.npy"))
+                  for stem in stems]
+
+
+def shrink(axis, length):
+    return 1 if axis == 0 else (length + 1) // 2
+
+
+def check_open(polyphase, model, folder, _):
+    """A word and a line about one case with open lengths."""
+    inputs = read_values(polyphase, model, folder, "input")
+    axes = find_open(polyphase, model) if inputs else [[]]
+    if not any(axes):
+        return "skipped", "it leaves nothing open, or is not read"
+    most = resize(inputs, axes, lambda axis, n: 2 * n if axis == 0 else n)
+    ranges = []
+    for i, ((_, array), its_axes) in enumerate(zip(most, axes)):
+        lengths = [str(n) for n in array.shape]
+        for axis in its_axes:
+            n = array.shape[axis]
+            least = shrink(axis, n)
+            lengths[axis] = f"{least}..{n}:{n - least}"
+        ranges.append(f"--shape={i}=" + "x".join(lengths))
+    sizes = [most, resize(most, axes, shrink)]
+    for alone in sorted({axis for its_axes in axes for axis in its_axes}):
+        sizes.append(resize(
+            most, axes, lambda axis, n: shrink(axis, n) if axis == alone else n))
+    worst = ran = 0
+    with tempfile.TemporaryDirectory() as place:
+        program = Program(polyphase, model, most, place, *ranges)
+        if program.refusal:
+            return "refused", program.refusal
+        for values in sizes + [most]:
+            refusal, right = run_model(polyphase, model, values, place)
+            if refusal:
+                continue
+            program.take(values)
+            worst = max(worst, find_worst(program.run(), right))
+            ran += 1
+    return ("same" if ran > 1 and worst <= 1 else "WRONG",
+            f"{worst:.3f} of the tolerance in {ran} runs; {' '.join(ranges)}")
+
+
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--compare"]
+    arguments = [a for a in sys.argv[1:] if a not in ("--compare", "--open")]
+    judge = check_open if "--open" in sys.argv else check
     if len(arguments) < 2:
         raise SystemExit(__doc__)
     portable_lib._unsafe_reset_threadpool(1)
@@ -128,7 +211,7 @@ def main():
         for folder in sorted(model.parent.glob(model.stem + ".case*")):
             if wanted and model.stem not in wanted:
                 continue
-            word, line = check(polyphase, model, folder,
+            word, line = judge(polyphase, model, folder,
                                "--compare" in sys.argv)
             print(f"{word:8} {folder.name}: {line}", flush=True)
             checked += word in ("same", "WRONG")
