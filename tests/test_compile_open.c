@@ -90,6 +90,16 @@ static const open_case cases[] = {
      "output %n\noutput %d\noutput %e\n",
      {"1..2x8x2..9x2..9"}, {"2x8x9x9", "1x8x2x2", "2x8x3x8"},
      PPH_NODE_CONV_TRANSPOSE, 3, AUTO},
+    {"interpolation between pixels",
+     "input %x f32 [?,20,?,?]\nconst %none f32 [0] = {}\n"
+     "const %two f32 [4] = {1, 1, 2, 2}\nconst %more f32 [4] = {1, 1, 3, 4}\n"
+     "%a = Resize(%x, %none, %two) {mode=\"linear\"}\n"
+     "%b = Resize(%x, %none, %more) {mode=\"linear\"}\n"
+     "%c = Resize(%x, %none, %two) {mode=\"linear\","
+     " coordinate_transformation_mode=\"pytorch_half_pixel\"}\n"
+     "output %a\noutput %b\noutput %c\n",
+     {"1..2x20x2..9x2..9"}, {"2x20x9x9", "1x20x2x2", "2x20x3x8"},
+     PPH_NODE_CONV_TRANSPOSE, 6, AUTO},
     {"nearest and blocks, one length",
      "input %x f32 [1,8,?,7]\nconst %up f32 [4] = {1, 1, 2, 3}\n"
      "const %none f32 [0] = {}\n"
@@ -339,7 +349,8 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {"input %x f32 [1,4,?,?]\nconst %none f32 [0] = {}\n"
      "const %up f32 [4] = {1, 1, 2, 2}\n"
-     "%l = Resize(%x, %none, %up) {mode=\"linear\"}\noutput %l\n",
+     "%l = Resize(%x, %none, %up) {mode=\"linear\","
+     " coordinate_transformation_mode=\"align_corners\"}\noutput %l\n",
      {"1x4x4..9x4..9"}, AUTO, PPH_UNSUPPORTED,
      {"Resize", "interpolation to open lengths"}},
     {"input %x f32 [?,2,3]\nconst %w f32 [1,12,3] = splat 77\n"

@@ -147,14 +147,17 @@ PPH_NODISCARD pph_status pph_payload_put_interleaved(pph_payload_export *x,
                                                      uint32_t count,
                                                      const uint32_t *block,
                                                      uint32_t *id);
-/* What a transposed convolution of ones and zeros does with [N,H,W,n*C]:
-   a pixel becomes a block of copies of itself (n = 1), of its channels' blocks
-   [by][bx][C], or of [C][by][bx]; then `begin` and `end` are cut off. */
+/* What a transposed convolution that keeps channels apart does with
+   [N,H,W,n*C]: a pixel becomes a block of copies of itself (n = 1), of its
+   channels' blocks [by][bx][C], or of [C][by][bx]; or (n = 1) it is added to
+   two blocks each way, less with distance, as linear interpolation weighs it.
+   Then `begin` and `end` are cut off. */
 typedef struct pph_payload_spread {
   enum {
     PPH_PAYLOAD_SPREAD_COPIES,
     PPH_PAYLOAD_SPREAD_BLOCKS,
-    PPH_PAYLOAD_SPREAD_CHANNELS
+    PPH_PAYLOAD_SPREAD_CHANNELS,
+    PPH_PAYLOAD_SPREAD_LINEAR
   } order;
   uint32_t block[2], begin[2], end[2];
 } pph_payload_spread;

@@ -321,7 +321,31 @@ static bool divides(const pph_node *node) {
   return strstr(place, "half_pixel") && strncmp(mode, "round", 5) == 0;
 }
 
-static pph_status put_bilinear(pph_payload_export *x, uint32_t *id) {
+/* Linear interpolation without lengths: sums of shares of pixels, divided by
+   the sum of the shares, which is below 1 at borders only: there the border's
+   pixel counts for those that are not there. */
+static pph_status put_linear(pph_payload_export *x, const uint32_t *factors,
+                             uint32_t *id) {
+  const pph_payload_min_max one = {1, nextafterf(1, 2)};
+  const pph_payload_dims begin = {.count = 4};
+  pph_payload_dims first = pph_payload_dims_of(x, *id);
+  pph_payload_spread how = {.order = PPH_PAYLOAD_SPREAD_LINEAR,
+                            .block = {factors[0], factors[1]}};
+  uint32_t ones = *id;
+  for (int i = 0; i < 2; i++) {
+    how.begin[i] = factors[i] / 2;
+    how.end[i] = factors[i] > 1 ? factors[i] - how.begin[i] : 0;
+  }
+  first.at[3] = 1;
+  PPH_TRY(pph_payload_put_slice(x, &begin, &first, &ones));
+  PPH_TRY(pph_payload_put_unary(x, PPH_PAYLOAD_CLAMP, &one, &ones));
+  PPH_TRY(pph_payload_put_spread(x, &how, &ones));
+  PPH_TRY(pph_payload_put_spread(x, &how, id));
+  return pph_payload_put_binary(x, PPH_PAYLOAD_DIV, ones, NULL, id);
+}
+
+static pph_status put_bilinear(pph_payload_export *x, const uint32_t *factors,
+                               uint32_t *id) {
   const char *place = pph_node_text(
       x->node, PPH_ATTR_COORDINATE_TRANSFORMATION_MODE, "half_pixel");
   pph_payload_dims from = pph_payload_dims_of(x, *id), to;
@@ -331,6 +355,8 @@ static pph_status put_bilinear(pph_payload_export *x, uint32_t *id) {
       (!aligns && strcmp(place, "half_pixel") != 0 &&
        strcmp(place, "pytorch_half_pixel") != 0))
     return pph_payload_refuse(x, "interpolation of another kind");
+  if (x->lengths == PPH_PAYLOAD_ANY && !aligns && factors[0] && factors[1])
+    return put_linear(x, factors, id);
   PPH_TRY(make_result(x, id));
   to = pph_payload_dims_of(x, *id);
   for (int i = 1; i < 3; i++)
@@ -366,25 +392,32 @@ static bool scales_fit(const pph_payload_export *x) {
   return true;
 }
 
+/* Of height and width; 0 where it is no integer. */
+static void find_factors(const pph_shape *in, const pph_shape *out,
+                         uint32_t *factors) {
+  factors[0] = 1;
+  for (int32_t i = 2; i < in->rank; i++)
+    factors[i - in->rank + 2] = out->dims[i] % in->dims[i]
+                                    ? 0
+                                    : (uint32_t)(out->dims[i] / in->dims[i]);
+}
+
 pph_status pph_payload_export_resize(pph_payload_export *x) {
   const pph_value *in = pph_payload_input_value(x, 0);
   const pph_value *out = pph_payload_output_value(x);
   const char *mode = pph_node_text(x->node, PPH_ATTR_MODE, "nearest");
-  uint32_t factors[2] = {1, 1}, id;
+  uint32_t factors[2], id;
   PPH_TRY(read_pixels(x, &id));
+  find_factors(&in->shape, &out->shape, factors);
   if (!scales_fit(x) || in->shape.dims[0] != out->shape.dims[0] ||
       in->shape.dims[1] != out->shape.dims[1])
     return pph_payload_refuse(x, "scales that are not those of the lengths");
   if (strcmp(mode, "linear") == 0) {
-    PPH_TRY(put_bilinear(x, &id));
+    PPH_TRY(put_bilinear(x, factors, &id));
     return pph_payload_write_output(x, 0, LAST, id);
   }
-  for (int32_t i = 2; i < in->shape.rank; i++) {
-    if (out->shape.dims[i] % in->shape.dims[i])
-      return pph_payload_refuse(x, "a factor that is no integer");
-    factors[i - in->shape.rank + 2] =
-        (uint32_t)(out->shape.dims[i] / in->shape.dims[i]);
-  }
+  if (!factors[0] || !factors[1])
+    return pph_payload_refuse(x, "a factor that is no integer");
   if (strcmp(mode, "nearest") != 0 || !divides(x->node))
     return pph_payload_refuse(x, "another kind of resizing");
   PPH_TRY(put_nearest(x, factors, &id));
