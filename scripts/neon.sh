@@ -39,6 +39,11 @@ unpack() {
   for package in "$build"/apt/archives/*.deb; do
     dpkg-deb -x "$package" "$root.new" || return
   done
+  # Links to absolute places mean those in the root: else the linker takes
+  # libm.a, which the shared libc does not go with.
+  find "$root.new" -type l -lname '/*' | while read -r link; do
+    ln -sfnr "$root.new$(readlink "$link")" "$link"
+  done
   echo "$libraries" >"$root.new/libraries"
   rm -rf "$root"
   mv "$root.new" "$root"
