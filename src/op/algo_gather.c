@@ -365,7 +365,7 @@ static double cost_part(const pph_conv_spec *spec, const pph_gather_plan *plan,
   /* From memory, slower than what is read as one stream. */
   if (weights > (double)pph_cpu_cache2())
     us = pph_cost_overlap(
-        us, 1.15 * pph_cost_memory(weights * blocks / groups, weights));
+        us, 2.3 * pph_cost_weights(weights * blocks / groups, weights));
   double inputs = 4 * blocks * pph_gather_copy_floats(part) *
                   pph_gather_copied(spec, plan, part);
   double outputs = 4 * pixels * columns;
