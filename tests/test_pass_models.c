@@ -71,11 +71,13 @@ static pph_tensor *make_inputs(const pph_graph *graph, test_random *random) {
   return inputs;
 }
 
-static void run_pipeline(pph_graph *graph, bool optimize, const char *what) {
+static void run_pipeline(pph_graph *graph, bool optimize,
+                         pph_polyphase_mode polyphase, const char *what) {
   pph_error error = {0};
   pph_pass_options options;
   pph_pass_options_init(&options);
   options.optimize = optimize;
+  options.polyphase = polyphase;
   pph_status status = pph_pipeline_run(graph, &options, &error);
   if (status == PPH_OK)
     status = pph_graph_verify(graph, &error);
@@ -109,7 +111,7 @@ static void check(const model_case *one, const char *path) {
   pph_heap_init(&heap, NULL, 0);
   pph_limits limits;
   pph_limits_init(&limits);
-  pph_graph before, after;
+  pph_graph before, after, whole; /* whole: no node is split into phases */
   pph_graph_init(&before, &heap, &limits);
   size_t length;
   void *bytes = read_model(path, &length);
@@ -119,18 +121,22 @@ static void check(const model_case *one, const char *path) {
     fail_msg("%s: %s: %s", one->path, error.where, error.message);
   set_shapes(&before, one->dims);
   test_assert_ok(pph_graph_copy(&after, &before, &heap, &error), &error);
+  test_assert_ok(pph_graph_copy(&whole, &before, &heap, &error), &error);
   uint32_t count = before.node_count;
-  run_pipeline(&before, false, one->path);
-  run_pipeline(&after, true, one->path);
-  printf("%s: %u nodes, optimized %u, %u relayouts, %u transposes\n",
-         one->path, count, after.node_count,
+  run_pipeline(&before, false, PPH_POLYPHASE_AUTO, one->path);
+  run_pipeline(&after, true, PPH_POLYPHASE_AUTO, one->path);
+  run_pipeline(&whole, true, PPH_POLYPHASE_NEVER, one->path);
+  printf("%s: %u nodes, optimized %u (%u with phases), %u relayouts, %u "
+         "transposes\n",
+         one->path, count, whole.node_count, after.node_count,
          graph_count(&after, PPH_NODE_RELAYOUT),
          graph_count(&after, PPH_NODE_TRANSPOSE));
-  assert_in_range(after.node_count, 1, one->most_nodes);
+  assert_in_range(whole.node_count, 1, one->most_nodes);
   if (one->run)
     compare(&before, &after, one->path);
   pph_graph_clear(&before);
   pph_graph_clear(&after);
+  pph_graph_clear(&whole);
   assert_int_equal(heap.used, 0);
   free(bytes);
 }
