@@ -99,6 +99,19 @@ void graph_parse(pph_graph *graph, pph_heap *heap, const char *text) {
   test_assert_ok(pph_text_parse(text, strlen(text), graph, &error), &error);
 }
 
+void graph_fill_weights(const pph_graph *graph, test_random *random) {
+  for (uint32_t i = 0; i < graph->value_count; i++) {
+    const pph_value *value = pph_graph_value(graph, i);
+    float *data = (float *)(uintptr_t)value->data;
+    size_t count;
+    if (!data || value->type != PPH_F32 ||
+        !pph_shape_count(&value->shape, &count) || !count || data[0] != 77)
+      continue;
+    for (size_t k = 0; k < count; k++)
+      data[k] = (float)test_random_range(random, -3, 3);
+  }
+}
+
 static void fill(pph_tensor *tensor, test_random *random) {
   size_t count;
   if (!pph_shape_count(&tensor->shape, &count))

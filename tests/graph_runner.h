@@ -22,6 +22,10 @@ void graph_results_release(graph_results *results);
 /* Parses text into an initialised graph or fails the test. */
 void graph_parse(pph_graph *graph, pph_heap *heap, const char *text);
 
+/* Whole numbers from -3 to 3 in place of f32 constants that the text gives as
+   77s. */
+void graph_fill_weights(const pph_graph *graph, test_random *random);
+
 /* Inputs of the graph filled with small integers (f32, i64, ...), blocks of
    `heap`; release with graph_inputs_release. */
 pph_tensor *graph_inputs_make(const pph_graph *graph, pph_heap *heap,

@@ -166,19 +166,6 @@ static pph_shape_range parse_range(const char *text) {
   }
 }
 
-static void fill_weights(const pph_graph *graph, test_random *random) {
-  for (uint32_t i = 0; i < graph->value_count; i++) {
-    const pph_value *value = pph_graph_value(graph, i);
-    float *data = (float *)(uintptr_t)value->data;
-    size_t count;
-    if (!data || value->type != PPH_F32 ||
-        !pph_shape_count(&value->shape, &count) || !count || data[0] != 77)
-      continue;
-    for (size_t k = 0; k < count; k++)
-      data[k] = (float)test_random_range(random, -3, 3);
-  }
-}
-
 /* The text as a model that was loaded from a file. */
 static pph_model *load_text(const char *text) {
   pph_heap heap;
@@ -191,7 +178,7 @@ static pph_model *load_text(const char *text) {
   pph_heap_init(&heap, NULL, 0);
   pph_graph_init(&graph, &heap, NULL);
   graph_parse(&graph, &heap, text);
-  fill_weights(&graph, &random);
+  graph_fill_weights(&graph, &random);
   test_assert_ok(pph_onnx_export(&graph, &bytes, &length, &error), &error);
   test_assert_ok(pph_model_load_bytes(bytes, length, NULL, NULL, &model,
                                       &error),

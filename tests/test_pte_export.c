@@ -198,16 +198,10 @@ static pph_status export_graph(const pph_graph *source, pph_heap *heap,
 /* What the program in `files` computes. */
 static void run_files(const pph_pte_files *files, pph_heap *heap,
                       const pph_tensor *inputs, graph_results *results) {
-  const pph_pte_source program = {
-      "", {files->program, files->program_bytes}};
-  const pph_pte_source beside = {
-      "weights.ptd", {files->constants, files->constant_bytes}};
   pph_error error = {0};
   pph_graph graph;
   pph_pte *pte;
-  test_assert_ok(pph_pte_open(&program, &beside, files->constants != NULL,
-                              heap, &pte, &error),
-                 &error);
+  test_assert_ok(pph_pte_files_open(files, heap, &pte, &error), &error);
   const pph_pte_plan *plan = pph_pte_find_method(pte, "encode");
   assert_non_null(plan);
   pph_graph_init(&graph, heap, NULL);
@@ -222,20 +216,6 @@ static void run_files(const pph_pte_files *files, pph_heap *heap,
 static void assert_same_files(const pph_pte_files *a, const pph_pte_files *b) {
   assert_int_equal(a->program_bytes, b->program_bytes);
   assert_memory_equal(a->program, b->program, a->program_bytes);
-}
-
-/* What the texts give as 77s. */
-static void fill_weights(const pph_graph *graph, test_random *random) {
-  for (uint32_t i = 0; i < graph->value_count; i++) {
-    const pph_value *value = pph_graph_value(graph, i);
-    float *data = (float *)(uintptr_t)value->data;
-    size_t count;
-    if (!data || value->type != PPH_F32 ||
-        !pph_shape_count(&value->shape, &count) || !count || data[0] != 77)
-      continue;
-    for (size_t k = 0; k < count; k++)
-      data[k] = (float)test_random_range(random, -3, 3);
-  }
 }
 
 /* A case's graph with inputs and what it computes. */
@@ -253,7 +233,7 @@ static void open_trial(trial *t, const export_case *one) {
   pph_heap_init(&t->heap, NULL, 0);
   pph_graph_init(&t->graph, &t->heap, NULL);
   graph_parse(&t->graph, &t->heap, one->text);
-  fill_weights(&t->graph, &random);
+  graph_fill_weights(&t->graph, &random);
   test_assert_ok(pph_shape_infer(&t->graph, &error), &error);
   t->inputs = graph_inputs_make(&t->graph, &t->heap, &random);
   test_assert_ok(graph_run(&t->graph, t->inputs, &t->expected, &error),
@@ -307,18 +287,13 @@ static void test_constants_beside(void **state) {
 /* The program rewritten with phases everywhere, in place of the old files. */
 static void optimize_files(pph_pte_files *files, pph_heap *heap,
                            bool transposes) {
-  const pph_pte_source program = {
-      "", {files->program, files->program_bytes}};
-  const pph_pte_source beside = {
-      "weights.ptd", {files->constants, files->constant_bytes}};
   const pph_optimize_options options = {.always = true};
   bool external = files->constants != NULL;
   pph_optimize_result result;
   pph_pte_files made = {.program = NULL};
   pph_error error = {0};
   pph_pte *pte;
-  test_assert_ok(pph_pte_open(&program, &beside, external, heap, &pte, &error),
-                 &error);
+  test_assert_ok(pph_pte_files_open(files, heap, &pte, &error), &error);
   test_assert_ok(pph_pte_optimize(pte, &options, &result, &error), &error);
   assert_true(!transposes || result.changes);
   test_assert_ok(pph_pte_write(pte, heap, &made.program, &made.program_bytes,

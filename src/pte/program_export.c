@@ -330,6 +330,15 @@ pph_status pph_pte_export(pph_graph *graph,
   return status;
 }
 
+pph_status pph_pte_files_open(const pph_pte_files *files, pph_heap *heap,
+                              pph_pte **pte, pph_error *error) {
+  const pph_pte_source program = {"", {files->program, files->program_bytes}};
+  const pph_pte_source beside = {"",
+                                 {files->constants, files->constant_bytes}};
+  return pph_pte_open(&program, &beside, files->constants != NULL, heap, pte,
+                      error);
+}
+
 void pph_pte_files_clear(pph_pte_files *files, pph_heap *heap) {
   pph_heap_release(heap, files->program);
   pph_heap_release(heap, files->constants);

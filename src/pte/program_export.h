@@ -3,6 +3,7 @@
 #define PPH_PTE_PROGRAM_EXPORT_H
 
 #include "graph/graph.h"
+#include "pte/container.h"
 #include "pte/xnn_payload.h"
 
 /* Blocks of the graph's heap. */
@@ -30,6 +31,10 @@ PPH_NODISCARD pph_status pph_pte_export(pph_graph *graph,
                                         const pph_pte_export_options *options,
                                         pph_pte_files *files,
                                         pph_error *error);
+/* Reads what was written back, as pph_pte_open does: `files` must stay. */
+PPH_NODISCARD pph_status pph_pte_files_open(const pph_pte_files *files,
+                                            pph_heap *heap, pph_pte **pte,
+                                            pph_error *error);
 void pph_pte_files_clear(pph_pte_files *files, pph_heap *heap);
 
 #endif

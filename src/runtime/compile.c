@@ -115,9 +115,8 @@ static pph_status compare(const compiler *c, const pph_graph *program) {
 static pph_status compare_all(const compiler *c, const pph_pte *pte) {
   pph_graph program;
   pph_graph_init(&program, c->heap, &c->model->limits);
-  pph_status status =
-      pph_pte_import(pte, pph_pte_find_method(pte, "forward"), &program,
-                     c->error);
+  pph_status status = pph_pte_import(pte, &pte->program->execution_plan.at[0],
+                                     &program, c->error);
   for (uint32_t i = 0;
        status == PPH_OK && pph_size_plan_find_within(&c->sizes, i); i++)
     status = compare(c, &program);
@@ -127,14 +126,8 @@ static pph_status compare_all(const compiler *c, const pph_pte *pte) {
 
 /* Reads the program that was written back. */
 static pph_status check_sizes(const compiler *c) {
-  const pph_pte_files *files = c->files;
-  const pph_pte_source program = {
-      "", {files->program, files->program_bytes}};
-  const pph_pte_source beside = {
-      "", {files->constants, files->constant_bytes}};
   pph_pte *pte;
-  PPH_TRY(pph_pte_open(&program, &beside, files->constants != NULL, c->heap,
-                       &pte, c->error));
+  PPH_TRY(pph_pte_files_open(c->files, c->heap, &pte, c->error));
   pph_status status = compare_all(c, pte);
   pph_pte_close(pte);
   return status;

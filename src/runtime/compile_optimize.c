@@ -24,16 +24,12 @@ static pph_status write_again(pph_pte *pte, uint32_t nodes, pph_heap *heap,
 
 pph_status pph_compile_optimize(pph_lowering lowering, pph_heap *heap,
                                 pph_pte_files *files, pph_error *error) {
-  const pph_pte_source program = {"", {files->program, files->program_bytes}};
-  const pph_pte_source beside = {"",
-                                 {files->constants, files->constant_bytes}};
   const pph_optimize_options options = {
       .always = lowering == PPH_LOWERING_ALWAYS,
       .never = lowering == PPH_LOWERING_NEVER};
   pph_optimize_result result;
   pph_pte *pte;
-  PPH_TRY(pph_pte_open(&program, &beside, files->constants != NULL, heap, &pte,
-                       error));
+  PPH_TRY(pph_pte_files_open(files, heap, &pte, error));
   pph_status status = pph_pte_optimize(pte, &options, &result, error);
   if (status == PPH_OK && result.changes)
     status = write_again(pte, result.nodes, heap, files, error);
