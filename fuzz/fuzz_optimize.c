@@ -10,7 +10,8 @@
 
 enum { HEAD = 4, METHODS = 8 };
 
-/* How a seed begins: when phases are made (auto, always, never), then the
+/* How a seed begins: when phases are made (auto, always, never), which filter
+   convolutions take and how many pixels at once, all in one byte, then the
    program's length in three bytes, the least first. The rest is a .ptd. */
 typedef struct input {
   pph_optimize_options options;
@@ -26,7 +27,9 @@ static bool split(const uint8_t *data, size_t size, input *in) {
   size -= HEAD;
   length = length < size ? length : size;
   *in = (input){.options = {.always = data[-HEAD] % 3 == 1,
-                            .never = data[-HEAD] % 3 == 2},
+                            .never = data[-HEAD] % 3 == 2,
+                            .only_filter = data[-HEAD] / 3 % 10,
+                            .only_pixels = data[-HEAD] / 30},
                 .program = {"", {data, length}},
                 .beside = {"weights.ptd", {data + length, size - length}},
                 .external = length < size};

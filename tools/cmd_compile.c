@@ -84,6 +84,7 @@ static pph_status compile(const tool_options *options, const pph_model *model,
   uint32_t count = pph_model_input_count(model);
   const pph_compile_options how = {
       .lowering = options->session.lowering,
+      .accuracy = options->session.accuracy,
       .external = options->external_constants != NULL};
   pph_shape_range *shapes =
       pph_heap_allocate_zeroed(heap, count, sizeof *shapes);

@@ -98,6 +98,7 @@ static pph_status optimize(const tool_options *options, pph_pte *pte,
   const pph_optimize_options how = {
       .always = options->session.lowering == PPH_LOWERING_ALWAYS,
       .never = options->session.lowering == PPH_LOWERING_NEVER,
+      .accuracy = options->session.accuracy,
       .report = keep_line,
       .context = lines};
   pph_optimize_result result;

@@ -281,6 +281,11 @@ static const struct {
      "each node these or XNNPACK, as is expected to be faster; reference is\n"
      "plain loops with sums in double: slow, the judge of the others, and\n"
      "what runs a node that an engine has no kernel for"},
+    {"accuracy", "exact|high|normal", 0, 0, " compile optimize ",
+     apply_accuracy,
+     "convolutions by minimal filtering where that is faster: normal (the\n"
+     "default) takes all filters, high those as accurate as direct sums,\n"
+     "exact none"},
     {"accuracy", "exact|high|normal", 0, PLANS, NULL, apply_accuracy,
      "how accurate results must be: exact is direct algorithms only, with\n"
      "one order of summation; high allows E up to 4, as direct sums have;\n"

@@ -43,20 +43,23 @@ static const tool_command commands[] = {
      cmd_bench},
     {"compile", "MODEL -o MODEL.pte [--shape NAME=1x3x64x64]...",
      "Writes a program for ExecuTorch: one delegate for its XNNPACK backend,\n"
-     "with transposed convolutions as phases where that is faster. MODEL is\n"
-     "an ONNX file or a method of a .pte. Shapes are those of the file or of\n"
-     "--shape, where a range leaves a length open: phases stay with one such\n"
-     "length (two: transposed convolutions stay). Exit 4 names nodes that\n"
+     "with transposed convolutions as phases and others as minimal filtering\n"
+     "where that is faster. MODEL is an ONNX file or a method of a .pte.\n"
+     "Shapes are those of the file or of --shape, where a range leaves a\n"
+     "length open: phases stay with one such length (two: transposed\n"
+     "convolutions stay), and nothing is filtered. Exit 4 names nodes that\n"
      "have no form.",
-     " output external-constants shape polyphase max-memory constants method ",
+     " output external-constants shape polyphase accuracy max-memory constants "
+     "method ",
      1, 1, cmd_compile},
     {"optimize", "IN.pte -o OUT.pte [--constants FILE.ptd]...",
      "Rewrites an ExecuTorch program (.pte, .bpte) for released runtimes:\n"
-     "in its XNNPACK delegates transposed convolutions become phases where\n"
-     "that is faster, transposes that cancel go, nearest upsampling moves in.\n"
+     "in its XNNPACK delegates transposed convolutions become phases and\n"
+     "others minimal filtering where that is faster (docs/optimize.md),\n"
+     "transposes that cancel go, nearest upsampling moves in.\n"
      "Inputs, outputs and state stay the same. Tells what was changed and\n"
      "what was left, and why. What did not change is copied.",
-     " output constants constants-out polyphase max-memory ", 1, 1,
+     " output constants constants-out polyphase accuracy max-memory ", 1, 1,
      cmd_optimize},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };

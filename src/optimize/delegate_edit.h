@@ -97,6 +97,8 @@ static inline pph_payload_tensor *pph_edit_tensor(
 pph_status pph_optimize_layout(pph_delegate_edit *edit);
 pph_status pph_optimize_nearest(pph_delegate_edit *edit);
 pph_status pph_optimize_phases(pph_delegate_edit *edit);
+pph_status pph_optimize_widen(pph_delegate_edit *edit);
+pph_status pph_optimize_filter(pph_delegate_edit *edit);
 pph_status pph_optimize_repair(pph_delegate_edit *edit);
 
 #endif

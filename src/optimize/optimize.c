@@ -8,8 +8,10 @@
 #include "optimize/delegate_place.h"
 #include "optimize/join_upsampling.h"
 
+/* Layout again: what the steps before made may meet its opposite, too. */
 static pph_status (*const steps[])(pph_delegate_edit *edit) = {
     pph_optimize_layout, pph_optimize_nearest, pph_optimize_phases,
+    pph_optimize_widen,  pph_optimize_filter,  pph_optimize_layout,
     pph_optimize_repair};
 
 typedef struct optimizer {

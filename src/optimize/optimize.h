@@ -4,10 +4,16 @@
 #ifndef PPH_OPTIMIZE_OPTIMIZE_H
 #define PPH_OPTIMIZE_OPTIMIZE_H
 
+#include "polyphase/operator.h"
 #include "pte/container.h"
 
 typedef struct pph_optimize_options {
   bool always, never; /* phases, whatever the cost rule expects */
+  pph_accuracy accuracy; /* of convolutions: minimal filtering, or not */
+  /* For tests and measurements, whatever the cost rules expect; 0: as these do.
+     The only filter, by its place in filter_form.c from 1 on, and how many
+     pixels a convolution makes at once (step_widen.c). */
+  uint32_t only_filter, only_pixels;
   /* Takes one line for each thing that was changed or left alone. */
   void (*report)(void *context, const char *line);
   void *context;

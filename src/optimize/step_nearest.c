@@ -2,12 +2,12 @@
    of few pixels, whose phases have fewer taps; else pixels are repeated side by
    side, and lines one after the other. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/fail.h"
 #include "optimize/delegate_edit.h"
 #include "optimize/nearest.h"
+#include "optimize/xnn_conv.h"
 
 /* The convolution that alone reads the result and gains by being folded. */
 static const pph_payload_node *find_conv(const pph_delegate_edit *edit,
@@ -63,27 +63,22 @@ static void fold_taps(const pph_payload_dims *old, const uint32_t *times,
 static pph_status fold_filter(pph_delegate_edit *edit,
                               const pph_payload_conv *conv,
                               const uint32_t *times, uint32_t *id) {
-  const pph_payload_tensor *filter = pph_edit_tensor(edit, conv->filter_id);
   pph_payload_dims old = pph_payload_dims_of(&edit->x, conv->filter_id);
   pph_made_constant made = {.like = &edit->x.values[conv->filter_id],
                             .dims = old};
-  size_t needed, count;
-  pph_pte_bytes from;
+  size_t count;
+  const float *from;
   for (int i = 0; i < 2; i++)
     made.dims.at[1 + i] += times[i] - 1;
   pph_shape shape = {4, {made.dims.at[0], made.dims.at[1], made.dims.at[2],
                          made.dims.at[3]}};
-  if (!pph_payload_count_bytes(filter, &needed) ||
-      !pph_shape_count(&shape, &count))
+  if (!pph_shape_count(&shape, &count))
     return pph_fail_memory(edit->x.error);
-  PPH_TRY(pph_delegate_edit_find_bytes(edit, filter->constant_buffer_idx,
-                                       needed, &from, &made.external));
-  float *aligned = pph_arena_allocate(edit->x.arena, needed, 1);
+  PPH_TRY(pph_xnn_conv_read(edit, conv->filter_id, &from, &made.external));
   float *to = pph_arena_allocate(edit->x.arena, count, sizeof *to);
-  if (!aligned || !to)
+  if (!to)
     return pph_fail_memory(edit->x.error);
-  memcpy(aligned, from.at, needed);
-  fold_taps(&old, times, aligned, &made.dims, to);
+  fold_taps(&old, times, from, &made.dims, to);
   made.bytes = (pph_pte_bytes){(const uint8_t *)to, count * sizeof *to};
   return pph_delegate_edit_add_constant(edit, &made, id);
 }

@@ -217,7 +217,7 @@ pph_status pph_model_compile(const pph_model *model,
   pph_status status = try_forms(&c);
   /* Forms of open lengths were compared with the model as they were written. */
   if (status == PPH_OK && !c.sizes.open_count)
-    status = pph_compile_optimize(options->lowering, heap, files, error);
+    status = pph_compile_optimize(options, heap, files, error);
   if (status != PPH_OK)
     pph_pte_files_clear(files, heap);
   pph_size_plan_clear(&c.sizes, heap);

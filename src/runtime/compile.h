@@ -20,6 +20,7 @@ typedef struct pph_shape_range {
 
 typedef struct pph_compile_options {
   pph_lowering lowering; /* of transposed convolutions to phases */
+  pph_accuracy accuracy; /* of convolutions: minimal filtering, or not */
   bool external;         /* filters and biases go into files->constants */
 } pph_compile_options;
 

@@ -22,11 +22,12 @@ static pph_status write_again(pph_pte *pte, uint32_t nodes, pph_heap *heap,
   return PPH_OK;
 }
 
-pph_status pph_compile_optimize(pph_lowering lowering, pph_heap *heap,
+pph_status pph_compile_optimize(const pph_compile_options *how, pph_heap *heap,
                                 pph_pte_files *files, pph_error *error) {
   const pph_optimize_options options = {
-      .always = lowering == PPH_LOWERING_ALWAYS,
-      .never = lowering == PPH_LOWERING_NEVER};
+      .always = how->lowering == PPH_LOWERING_ALWAYS,
+      .never = how->lowering == PPH_LOWERING_NEVER,
+      .accuracy = how->accuracy};
   pph_optimize_result result;
   pph_pte *pte;
   PPH_TRY(pph_pte_files_open(files, heap, &pte, error));

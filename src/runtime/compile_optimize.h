@@ -2,12 +2,11 @@
 #ifndef PPH_RUNTIME_COMPILE_OPTIMIZE_H
 #define PPH_RUNTIME_COMPILE_OPTIMIZE_H
 
-#include "polyphase/session.h"
-#include "pte/program_export.h"
+#include "runtime/compile.h"
 
 /* Rewrites the program in `files`, blocks of `heap`, as pph_pte_optimize does,
    which then finds nothing left to do; on failure it stays as it is. */
-PPH_NODISCARD pph_status pph_compile_optimize(pph_lowering lowering,
+PPH_NODISCARD pph_status pph_compile_optimize(const pph_compile_options *how,
                                               pph_heap *heap,
                                               pph_pte_files *files,
                                               pph_error *error);
