@@ -174,6 +174,13 @@ static const export_case cases[] = {
      "%e = ReduceMean(%x, %ax)\n%u = ReduceSum(%x, %ax) {keepdims=0}\n"
      "output %g\noutput %s\noutput %s1\noutput %e\noutput %u\n",
      ALWAYS},
+    {"dense convolutions, a line too",
+     X2D "const %w f32 [3,4,3,3] = splat 77\nconst %b f32 [3] = {1, -2, 3}\n"
+         "const %v f32 [3,3,5] = splat 77\nconst %r i64 [3] = {2, 3, 30}\n"
+         "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n%z = Relu(%y)\n"
+         "%l = Reshape(%z, %r)\n%u = Conv(%l, %v) {pads=[4,4], dilations=[2]}\n"
+         "output %z\noutput %u\n",
+     ALWAYS},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
