@@ -69,6 +69,7 @@ static void fill_pass_options(pph_pass_options *passes,
   pph_pass_options_init(passes);
   passes->optimize = options->optimize;
   passes->polyphase = modes[options->lowering];
+  passes->folds_upsampling = options->accuracy == PPH_ACCURACY_NORMAL;
   passes->choose_layout = options->engine != PPH_ENGINE_REFERENCE;
   if (options->engine == PPH_ENGINE_AUTO ||
       options->engine == PPH_ENGINE_NATIVE)

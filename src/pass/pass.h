@@ -21,6 +21,7 @@ typedef struct pph_pass_options {
      behind it, it had better, as it does these while it stores; AUTO also
      leaves it the phases of transposed convolutions. NULL: there is none. */
   bool (*fuses_natively)(const pph_graph *graph, const pph_node *node);
+  bool folds_upsampling; /* weights may be summed: accuracy `normal` */
   bool choose_layout; /* false for export: layouts stay plain */
   const char *dump;   /* pass name, "all", or NULL */
   FILE *dump_file;    /* where dumps go */
@@ -76,6 +77,8 @@ pph_status pph_pass_fold_batch_normalization(pph_graph *,
                                              pph_error *);
 pph_status pph_pass_fuse_pad(pph_graph *, const pph_pass_options *,
                              pph_error *);
+pph_status pph_pass_fold_nearest(pph_graph *, const pph_pass_options *,
+                                 pph_error *);
 pph_status pph_pass_fuse_bias(pph_graph *, const pph_pass_options *,
                               pph_error *);
 pph_status pph_pass_fuse_native(pph_graph *, const pph_pass_options *,

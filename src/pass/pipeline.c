@@ -46,6 +46,9 @@ static const pph_pass passes[] = {
     {"fold_batch_normalization",
      "moves batch normalization into the convolution before it", false, false,
      pph_pass_fold_batch_normalization},
+    {"fold_nearest",
+     "makes a convolution behind nearest upsampling a transposed one", true,
+     false, pph_pass_fold_nearest},
     {"fuse_bias",
      "moves per-channel constants into the convolution before them", false,
      false, pph_pass_fuse_bias},
@@ -68,6 +71,7 @@ static const pph_pass passes[] = {
 void pph_pass_options_init(pph_pass_options *options) {
   *options = (pph_pass_options){.optimize = true,
                                 .polyphase = PPH_POLYPHASE_AUTO,
+                                .folds_upsampling = true,
                                 .choose_layout = true};
 }
 

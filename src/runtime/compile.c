@@ -174,6 +174,7 @@ static pph_status write(const compiler *c, const form *how) {
   pph_graph most;
   pph_pass_options_init(&options);
   options.polyphase = how->polyphase;
+  options.folds_upsampling = c->options->accuracy == PPH_ACCURACY_NORMAL;
   pph_size_plan_find_most(&c->sizes);
   PPH_TRY(specialise(c, &c->model->graph, c->sizes.shapes, &options, &most,
                      c->error));
