@@ -192,7 +192,7 @@ pph_status model_inputs_shape(const tool_options *options,
                        : i == 0                 ? 1
                                                 : 64;
   for (uint32_t i = 0; i < options->shapes.count; i++) {
-    const char *value;
+    const char *value = ""; /* what follows a name that was found */
     const char *text = options->shapes.texts[i];
     if (model_inputs_find(model, text, &value) == index)
       PPH_TRY(parse_shape(text, value, shape, error));

@@ -279,8 +279,9 @@ static const struct {
     {"engine", "auto|native|xnnpack|reference", 0, PLANS, NULL, apply_engine,
      "what computes: native is our own kernels; auto (the default) takes for\n"
      "each node these or XNNPACK, as is expected to be faster; reference is\n"
-     "plain loops with sums in double: slow, the judge of the others, and\n"
-     "what runs a node that an engine has no kernel for"},
+     "plain loops with sums in double, whatever --accuracy and --cpu say:\n"
+     "slow, the judge of the others, and what runs a node that an engine\n"
+     "has no kernel for"},
     {"accuracy", "exact|high|normal", 0, 0, " compile optimize ",
      apply_accuracy,
      "convolutions by minimal filtering where that is faster: normal (the\n"
