@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/fail.h"
 #include "graph/eval.h"
+#include "graph/shape.h"
 #include "graph/text.h"
 
 static pph_status allocate(pph_heap *heap, pph_tensor *tensor,
@@ -182,4 +183,26 @@ uint32_t graph_count(const pph_graph *graph, pph_node_kind kind) {
   for (const pph_node *node = graph->first; node; node = node->next)
     count += node->kind == kind;
   return count;
+}
+
+void graph_trial_open(graph_trial *trial, const char *text, uint64_t seed) {
+  pph_error error = {0};
+  test_random random = {seed};
+  *trial = (graph_trial){.inputs = NULL};
+  pph_heap_init(&trial->heap, NULL, 0);
+  pph_graph_init(&trial->graph, &trial->heap, NULL);
+  graph_parse(&trial->graph, &trial->heap, text);
+  graph_fill_weights(&trial->graph, &random);
+  test_assert_ok(pph_shape_infer(&trial->graph, &error), &error);
+  trial->inputs = graph_inputs_make(&trial->graph, &trial->heap, &random);
+  test_assert_ok(
+      graph_run(&trial->graph, trial->inputs, &trial->expected, &error),
+      &error);
+}
+
+void graph_trial_close(graph_trial *trial) {
+  graph_results_release(&trial->expected);
+  graph_inputs_release(&trial->graph, &trial->heap, trial->inputs);
+  pph_graph_clear(&trial->graph);
+  assert_int_equal(atomic_load(&trial->heap.used), 0);
 }

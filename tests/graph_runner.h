@@ -38,6 +38,17 @@ void graph_inputs_release(const pph_graph *graph, pph_heap *heap,
 double graph_results_distance(const graph_results *expected,
                               const graph_results *found);
 
+/* A graph of text, its weights and inputs filled from `seed`, and what it
+   computes. Close releases all; nothing of the heap may be left then. */
+typedef struct graph_trial {
+  pph_heap heap;
+  pph_graph graph;
+  pph_tensor *inputs;
+  graph_results expected;
+} graph_trial;
+void graph_trial_open(graph_trial *trial, const char *text, uint64_t seed);
+void graph_trial_close(graph_trial *trial);
+
 /* Number of nodes of a kind. */
 uint32_t graph_count(const pph_graph *graph, pph_node_kind kind);
 

@@ -46,35 +46,7 @@ static const conv_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-typedef struct trial {
-  pph_heap heap;
-  pph_graph graph;
-  pph_tensor *inputs;
-  graph_results expected;
-} trial;
-
-static void open_trial(trial *t, const char *text) {
-  pph_error error = {0};
-  test_random random = {11};
-  *t = (trial){.inputs = NULL};
-  pph_heap_init(&t->heap, NULL, 0);
-  pph_graph_init(&t->graph, &t->heap, NULL);
-  graph_parse(&t->graph, &t->heap, text);
-  graph_fill_weights(&t->graph, &random);
-  test_assert_ok(pph_shape_infer(&t->graph, &error), &error);
-  t->inputs = graph_inputs_make(&t->graph, &t->heap, &random);
-  test_assert_ok(graph_run(&t->graph, t->inputs, &t->expected, &error),
-                 &error);
-}
-
-static void close_trial(trial *t) {
-  graph_results_release(&t->expected);
-  graph_inputs_release(&t->graph, &t->heap, t->inputs);
-  pph_graph_clear(&t->graph);
-  assert_int_equal(atomic_load(&t->heap.used), 0);
-}
-
-static void export_graph(trial *t, bool external, pph_pte_files *files) {
+static void export_graph(graph_trial *t, bool external, pph_pte_files *files) {
   pph_graph graph;
   pph_pass_options options;
   pph_error error = {0};
@@ -87,7 +59,7 @@ static void export_graph(trial *t, bool external, pph_pte_files *files) {
 }
 
 /* The program in `files`, rewritten; how many things were changed. */
-static uint32_t optimize_files(trial *t, const pph_optimize_options *options,
+static uint32_t optimize_files(graph_trial *t, const pph_optimize_options *options,
                                pph_pte_files *files) {
   pph_optimize_result result;
   pph_pte_files made = {.program = NULL};
@@ -109,7 +81,7 @@ static uint32_t optimize_files(trial *t, const pph_optimize_options *options,
   return result.changes;
 }
 
-static void run_files(trial *t, const pph_pte_files *files,
+static void run_files(graph_trial *t, const pph_pte_files *files,
                       graph_results *results) {
   pph_error error = {0};
   pph_graph graph;
@@ -128,10 +100,10 @@ static void run_files(trial *t, const pph_pte_files *files,
 /* Rewritten once it computes the same; again, nothing is left to do. */
 static void check(const char *text, const pph_optimize_options *options,
                   bool external, bool changes) {
-  trial t;
+  graph_trial t;
   pph_pte_files files;
   graph_results found = {0};
-  open_trial(&t, text);
+  graph_trial_open(&t, text, 11);
   export_graph(&t, external, &files);
   bool made = optimize_files(&t, options, &files) > 0;
   if (made != changes)
@@ -149,7 +121,7 @@ static void check(const char *text, const pph_optimize_options *options,
              options->only_filter, options->only_pixels, text);
   graph_results_release(&found);
   pph_pte_files_clear(&files, &t.heap);
-  close_trial(&t);
+  graph_trial_close(&t);
 }
 
 /* With a bias and a clamp that cuts some of what there is, or neither. */
@@ -258,11 +230,11 @@ static void fill_normal(test_random *random, float *to, size_t count,
   }
 }
 
-static void open_normal(trial *t, const char *text, bool is_magnitude) {
+static void open_normal(graph_trial *t, const char *text, bool is_magnitude) {
   pph_error error = {0};
   test_random random = {5};
   pph_tensor weight;
-  open_trial(t, text);
+  graph_trial_open(t, text, 11);
   pph_node_find_constant(&t->graph, t->graph.first, 1, &weight);
   size_t count;
   assert_true(pph_shape_count(&weight.shape, &count));
@@ -282,7 +254,7 @@ static void test_errors(void **state) {
   for (uint32_t f = 0; f < count; f++) {
     const pph_optimize_options options = {.only_filter = f + 1,
                                           .only_pixels = 1};
-    trial t, magnitude;
+    graph_trial t, magnitude;
     pph_pte_files files;
     graph_results found = {0};
     snprintf(text, sizeof text,
@@ -301,8 +273,8 @@ static void test_errors(void **state) {
                forms[f].taps, error);
     graph_results_release(&found);
     pph_pte_files_clear(&files, &t.heap);
-    close_trial(&magnitude);
-    close_trial(&t);
+    graph_trial_close(&magnitude);
+    graph_trial_close(&t);
   }
 }
 

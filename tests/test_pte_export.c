@@ -225,30 +225,8 @@ static void assert_same_files(const pph_pte_files *a, const pph_pte_files *b) {
   assert_memory_equal(a->program, b->program, a->program_bytes);
 }
 
-/* A case's graph with inputs and what it computes. */
-typedef struct trial {
-  pph_heap heap;
-  pph_graph graph;
-  pph_tensor *inputs;
-  graph_results expected;
-} trial;
-
-static void open_trial(trial *t, const export_case *one) {
-  pph_error error = {0};
-  test_random random = {7};
-  *t = (trial){.inputs = NULL};
-  pph_heap_init(&t->heap, NULL, 0);
-  pph_graph_init(&t->graph, &t->heap, NULL);
-  graph_parse(&t->graph, &t->heap, one->text);
-  graph_fill_weights(&t->graph, &random);
-  test_assert_ok(pph_shape_infer(&t->graph, &error), &error);
-  t->inputs = graph_inputs_make(&t->graph, &t->heap, &random);
-  test_assert_ok(graph_run(&t->graph, t->inputs, &t->expected, &error),
-                 &error);
-}
-
 /* The files compute the same. All is released. */
-static void close_trial(trial *t, const export_case *one,
+static void close_trial(graph_trial *t, const export_case *one,
                         pph_pte_files *files) {
   graph_results found = {0};
   run_files(files, &t->heap, t->inputs, &found);
@@ -257,17 +235,14 @@ static void close_trial(trial *t, const export_case *one,
     fail_msg("%s: results differ by %g", one->name, distance);
   pph_pte_files_clear(files, &t->heap);
   graph_results_release(&found);
-  graph_results_release(&t->expected);
-  graph_inputs_release(&t->graph, &t->heap, t->inputs);
-  pph_graph_clear(&t->graph);
-  assert_int_equal(atomic_load(&t->heap.used), 0);
+  graph_trial_close(t);
 }
 
 static void check_case(const export_case *one, bool external) {
-  trial t;
+  graph_trial t;
   pph_error error = {0};
   pph_pte_files files, again;
-  open_trial(&t, one);
+  graph_trial_open(&t, one->text, 7);
   test_assert_ok(export_graph(&t.graph, &t.heap, one->mode, external, &files,
                               &error),
                  &error);
@@ -344,10 +319,10 @@ static void save_seed(const export_case *one, const pph_pte_files *files) {
 
 /* Programs with deconvolutions compute the same with phases in their place. */
 static void check_optimized(const export_case *one, bool external) {
-  trial t;
+  graph_trial t;
   pph_error error = {0};
   pph_pte_files files;
-  open_trial(&t, one);
+  graph_trial_open(&t, one->text, 7);
   test_assert_ok(export_graph(&t.graph, &t.heap, NEVER, external, &files,
                               &error),
                  &error);
